@@ -211,6 +211,30 @@ class Forked(Struct, frozen=True, tag_field="event", tag=True):
     fork: str
 
 
+class MemoryUsed(Struct, frozen=True, tag_field="event", tag=True):
+    """The model wrote to its memory or read it, by the tools ``remember`` and ``recall``."""
+
+    session: str
+    did: str
+    """wrote, read, searched or listed."""
+    key: str
+    """The key or id that was written or read, or the words that were searched."""
+    found: int
+    """Number of records written, read, found or listed."""
+    failed: str = ""
+    """Why there was no answer; empty: there was one."""
+
+
+class MemoryShown(Struct, frozen=True, tag_field="event", tag=True):
+    """Records of the memory are shown to the model, without being asked for, from this call on."""
+
+    call: int
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    reasons: tuple[str, ...]
+    """Why each was found."""
+
+
 class Restored(Struct, frozen=True, tag_field="event", tag=True):
     """The model asked for removed content, and was answered."""
 
@@ -299,6 +323,8 @@ Event: TypeAlias = (
     | ToolsReduced
     | Forked
     | Restored
+    | MemoryUsed
+    | MemoryShown
     | ModelChanged
     | ToolsLeftOut
     | UsageMissing

@@ -87,8 +87,9 @@ class Frame(Struct, frozen=True):
     """Digest of the stored body fields besides messages, system and tools."""
 
 
-Cause: TypeAlias = Literal["", "restore", "retry"]
-"""The cause of a request: the caller (empty), an answer of ``restore``, or a "prompt too long" error."""
+Cause: TypeAlias = Literal["", "restore", "memory", "retry"]
+"""The cause of a request: the caller (empty), an answer of ``restore`` or of the memory's tools that the caller does
+not see, or a "prompt too long" error."""
 
 
 class RequestPlace(Struct, frozen=True, omit_defaults=True):
@@ -103,6 +104,8 @@ class RequestPlace(Struct, frozen=True, omit_defaults=True):
     cause: Cause = ""
     task: str = ""
     """Digest of the stored record of its task's payload (``lading.task.record``); empty: there is none."""
+    memory: str = ""
+    """Digest of the stored records of the memory in its tail (``lading.memory.shown``); empty: there are none."""
 
 
 class LogExtent(Struct, frozen=True, omit_defaults=True):

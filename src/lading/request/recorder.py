@@ -84,6 +84,8 @@ class Recorder:
         """Settings, tools and fields of the last request."""
         self.task = ""
         """Digest of the stored record of the payload that the next requests show; empty: they show none."""
+        self.memory = ""
+        """Digest of the records of the memory in the next request's tail, as stored; empty: there are none."""
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, history: History) -> Manifest | None:
         """Restore the history of a stored session, and learn the usage reported since its last manifest. Returns
@@ -163,7 +165,9 @@ class Recorder:
         manifest, data = seal(
             Manifest(
                 format=FORMAT,
-                place=RequestPlace(settings.tenant, settings.session, call, facts.at_s, facts.cause, self.task),
+                place=RequestPlace(
+                    settings.tenant, settings.session, call, facts.at_s, facts.cause, self.task, self.memory
+                ),
                 parent=last.checksum,
                 seen=log,
                 counts=dict(facts.counts),

@@ -15,8 +15,6 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from lading.addresses import RESTORE
-from lading.audit.restore import SCHEMA, answer_calls, apply_changes
 from lading.audit.verdicts import Explanation
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, apply_options
@@ -26,6 +24,7 @@ from lading.errors import ContextOverflow, InputError, PackError, PastChanged
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
 from lading.history.observations import ObservationResult, list_observations
+from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, MessageLike, Template, Text, Tool
 from lading.models.card import Card
 from lading.request.manifest import Cause
@@ -35,6 +34,7 @@ from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.given import GivenItems
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
+from lading.session.own_tools import ALL, name_own_tools
 from lading.session.task_steps import begin_step, check_output, get_artifacts, get_step
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
@@ -63,6 +63,7 @@ class Session:
         when: When | None = None,
         summarizer: Summarizer | Summarize | str | None = None,
         providers: Iterable[ContextProvider | Provide] = (),
+        memory: AgentMemory | None = None,
         window: int | None = None,
         output_reserve: int | None = None,
         wire: str | None = None,
@@ -73,8 +74,8 @@ class Session:
         ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` in
         tokens; their defaults, and the wire, come from the model's card. ``when`` to compact: "pays", "full", or a
         share of the window. ``summarizer``: a function, ``Summarizer("provider:model", client=...)``, None: rules.
-        ``providers``: functions that give text for each request. Raises InputError, UnknownName, StoreError;
-        SessionBusy when another process writes the session.
+        ``providers``: functions that give text for each request. ``memory``: ``open_memory(...)``, of the same
+        tenant. Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session.
         """
         card, events = opening.find_session_card(model)
         self.events: list[Event] = [*events]
@@ -87,6 +88,7 @@ class Session:
         )
         self._reserves = output_reserve is not None
         self.model = model.name if isinstance(model, Card) else model  # In requests.
+        self.memory = opening.bind_memory(memory, self.settings.owner)
         self.wire = find_wire(self.settings.wire)
         self._lock = RLock()
         self._lease: Lease | None = None
@@ -100,21 +102,20 @@ class Session:
             self._shared.add_user(self)
             self._lease = self.store.lease(*self.settings.owner, wait_s=self.options.wait_s)
             start = reopen if self.store.exists(*self.settings.owner) else Engine
-            self._engine = start(self.settings, self.store)
+            self._engine = start(self.settings, self.store, own_tools=name_own_tools(self.memory))
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
             self.events = PublishedEvents([*self.events, *events], self._engine.subscribers.publish)
             self.settings = self._engine.settings
-            self._tools = tuple(tool for tool in tools if tool != SCHEMA)
+            self._tools = tuple(tool for tool in tools if tool not in ALL)
             undo.pop_all()
         self.known = list_known(self._engine.history)  # Fingerprints of the messages in the caller's history.
-        self._may_restore = self.options.restore and self._engine.changes_requests
-        self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
+        self._own_tools = opening.find_own_tools(self.options, self._engine, memory=self.memory, offered=tools)
         self._followed: tuple[Settings, Template | None] | None = None  # What the engine's settings follow.
         self._replies: set[tuple[str, str]] = set()  # Since the last request.
         self._given = GivenItems(self.wire)
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
-        self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
+        self._own_text = opening.find_own_text(self.options, self._engine, store=self.store, memory=self.memory)
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
     @property
@@ -234,13 +235,14 @@ class Session:
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
-            fork = undo.enter_context(start_beside(Session, self.settings, store=self.store, options=self.options))
+            start = partial(Session, memory=self.memory)
+            fork = undo.enter_context(start_beside(start, self.settings, store=self.store, options=self.options))
             fork._shared = self._shared  # The last one closed closes the store.
             fork._shared.add_user(fork)
             fork.settings = replace(fork.settings, budget=self.settings.budget)
             fork.model, fork._reserves = self.model, self._reserves
             fork._engine.start_from(self._engine.calibration)
-            fork.offer(self._tools, self._fields, restore=self.offers_restore)
+            fork.offer(self._tools, self._fields, own_tools=self._own_tools.may_offer)
             fork._engine.subscribers.join(self._engine.subscribers)
             fork.add(messages)
             fork.events.append(Forked(self.name, fork.name))
@@ -258,12 +260,12 @@ class Session:
         """Build the request for the next call.
 
         ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``: the body's other fields
-        (temperature ...). None: those of the last call. ``tail``: text at the end of this request alone. The tool
-        ``restore`` is added to the given tools where the strategy can remove anything. Raises like ``Engine.pack``,
-        and LoopStopped.
+        (temperature ...). None: those of the last call. ``tail``: text at the end of this request alone. Beside given
+        tools, ``restore`` is added where the strategy can remove anything, and those of the memory. Raises like
+        ``Engine.pack``, and LoopStopped.
         """
         with self._lock, ExitStack() as undo:
-            undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
+            undo.callback(self.offer, self._tools, self._fields, own_tools=self._own_tools.may_offer)
             if tools is not None and tools != self._declared.given:
                 self._declared = declare(tools, wire=self.wire)
             if fields is not None or self._fields is None:
@@ -273,15 +275,19 @@ class Session:
             undo.pop_all()
         return pack
 
-    def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
-        """Set the tools and other body fields of the next requests. ``restore``: whether the tool of that name
-        may be added."""
+    @property
+    def own_tools(self) -> frozenset[str]:
+        """Names of the tools that the last request offered and ``handle`` answers."""
+        return self._own_tools.names
+
+    def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, own_tools: bool = True) -> None:
+        """Set the tools and other body fields of the next requests. ``own_tools``: whether those of the session
+        itself may be added."""
         if (asked := (self.settings, fields)) != self._followed:
             self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
             self._followed = asked
         self._tools, self._fields = tools, fields
-        taken = any(tool.name == RESTORE for tool in tools)
-        self.offers_restore = restore and self._may_restore and bool(tools) and not taken
+        self._own_tools.choose(tools, may_offer=own_tools)
 
     def request(
         self,
@@ -294,7 +300,7 @@ class Session:
     ) -> Pack:
         """Build the request for the next call with the tools and fields of ``offer``; one with a ``cause`` has the
         tail of the last. Raises like ``pack``."""
-        tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
+        tools = (*self._tools, *self._own_tools.offered)
         with self._lock:
             self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
@@ -337,20 +343,13 @@ class Session:
             self.events.append(UsageMissing(self.name, advice))
 
     def handle(self, reply: Reply | MessageLike) -> list[Message]:
-        """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
+        """Answer the reply's calls of ``own_tools``. Pass the results to ``add`` together with your own."""
         check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
         (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=self.wire)
         with self._lock:
-            calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
-            entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens
-        return answer_calls(  # Without the lock: a search may take a while, and needs nothing that changes.
-            calls,
-            entries,
-            session=self.settings.owner,
-            count=self._engine.count,
-            room_tokens=room_tokens,
-            shows_pictures=self.wire.allows_media_in_results,
-        )
+            step = self._own_text.step_name if self._own_text else ""
+            answer = self._own_tools.prepare(message, self._engine, step=step)
+        return answer()  # Without the lock: a search may take a while.
 
     def retry(self, error: object) -> Pack:
         """Build the last request again, strictly smaller, after a "prompt too long" error.
@@ -370,7 +369,7 @@ class Session:
             undo.callback(setattr, self, "settings", self.settings)
             most, accepted = found.estimate_smaller(self._last.tokens), self._engine.accepted_tokens
             self.settings = opening.lower_window(self.settings, found.limit, accepted_tokens=accepted)
-            self.offer(self._tools, self._fields, restore=self.offers_restore)
+            self.offer(self._tools, self._fields, own_tools=self._own_tools.may_offer)
             pack = self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
             undo.pop_all()
         return pack

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from threading import RLock
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from lading.engine import Engine
+from lading.memory.agent_memory import AgentMemory
 from lading.session.own_text import OwnText
 from lading.session.step_payload import StepPayload, check_contract, find_step
 from lading.stores import SessionStore
@@ -21,6 +24,7 @@ class Holder(Protocol):
     """The part of a session that steps need."""
 
     store: SessionStore
+    memory: AgentMemory | None
     _engine: Engine
     _lock: RLock
     _own_text: OwnText | None
@@ -64,6 +68,8 @@ def begin_step(
         )
         if session._own_text is None:
             session._own_text = OwnText(None, None)
+        if options.memory is None and session._own_text.memory is not None:
+            options = replace(options, memory=session._own_text.memory.list_candidates)
         session._own_text.payload = StepPayload(of, found, options, store=session.store)
 
 
@@ -77,4 +83,7 @@ def check_output(session: Holder, output: str | None = None) -> Acceptance:
         payload = session._own_text.payload if session._own_text else None
         check(payload, StepPayload, advice="begin a step first")
         assert payload is not None
-        return payload.check(session._engine, output)
+        outcome = payload.check(session._engine, output)
+        if outcome.passed and session.memory is not None and session._own_text is not None:
+            session.memory.checkpoint(session._own_text.step_name)
+        return outcome

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from lading.errors import FloorsExceedWindow, InputError, PackInvalid
 from lading.jsonbytes import digest
+from lading.memory.shown import ShownMemory
 from lading.stores import NO_BLOBS
 from lading.task.acceptance import Acceptance, Checks
 from lading.task.allocator import BUDGETS, LAYERS, Floors, LayerBudgets, TaskProfile, allocate
@@ -199,6 +200,7 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
             for one, of in ((evidence[at], covers[at]) for at in shown)
         ),
         memory_ids=tuple(held["memory"]),
+        memories=tuple(ShownMemory(one.id, one.text, one.score, one.date, one.reason) for one in recalled),
         dropped=group_dropped([*dropped, *unfit, *forgotten, *over]),
         evidence_needed=tuple(
             item.id

@@ -15,6 +15,7 @@ from msgspec import Struct
 from lading import jsonbytes
 from lading.errors import TamperedError
 from lading.history.truncations import Truncation, truncation_events
+from lading.memory.shown import ShownMemory
 from lading.request.manifest import Frame, Manifest
 from lading.task.evidence import Provenance
 
@@ -65,6 +66,8 @@ class PayloadRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """As measured, not scaled."""
     artifacts: tuple[ShownArtifact, ...] = ()
     memory_ids: tuple[str, ...] = ()
+    memories: tuple[ShownMemory, ...] = ()
+    """The same, as they are shown, with score and reason."""
     dropped: tuple[DroppedItems, ...] = ()
     evidence_needed: tuple[str, ...] = ()
     """Ids of the checklist items that ask for evidence and have none."""
