@@ -1,6 +1,6 @@
 """Forward a streamed answer: events are passed to the caller as they arrive, and the reply is recorded at the end.
 
-Events are held back from the first call of a tool of the session's own on. After an event that cannot be read, the rest is passed
+Events are held back from the first call of an own tool on. After an event that cannot be read, the rest is passed
 on unread.
 """
 

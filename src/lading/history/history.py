@@ -7,7 +7,6 @@ applied, and become part of the history by ``commit``. Dropping a plan changes n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -42,7 +41,7 @@ class History:
         count: Callable[[Message], int],
         *,
         session: tuple[str, str] = ("default", "session"),
-        own_tools: AbstractSet[str] = ONLY_RESTORE,
+        own_tools: frozenset[str] = ONLY_RESTORE,
     ) -> None:
         """``session``: tenant and session that pointers refer to. ``own_tools``: as for ``View``."""
         self._needs, self._session, self._own_tools = needs, session, own_tools

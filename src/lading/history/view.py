@@ -89,9 +89,9 @@ class View:
     payload: int = _read("_payload")
     """Entry of the newest payload of a task's step; -1: there is none."""
 
-    def __init__(self, log: Sequence[Entry] = (), *, own_tools: AbstractSet[str] = ONLY_RESTORE) -> None:
-        """``log``: where the raw messages are read, entries that are not appended yet included. ``own_tools``: names
-        of the tools that the session answers itself."""
+    def __init__(self, log: Sequence[Entry] = (), *, own_tools: frozenset[str] = ONLY_RESTORE) -> None:
+        """``log``: where the raw messages are read, entries that are not appended yet included. ``own_tools``: the
+        names of the tools that the session answers itself."""
         self._log, self._own_tools = log, own_tools
         self._items: list[Item] = FrozenList()  # Changed here alone, by the methods of ``list``.
         self._head = self._rounds = self._edits = 0
@@ -303,7 +303,7 @@ def rebuild(
     *,
     log: Sequence[Entry] | None = None,
     readings: dict[object, Any] | None = None,
-    own_tools: AbstractSet[str] = ONLY_RESTORE,
+    own_tools: frozenset[str] = ONLY_RESTORE,
 ) -> View:
     """Build the view of a whole log: for reopening, replaying and withdrawing. ``log``: where the raw messages are
     read; without, the entries. ``readings``: to go on with."""

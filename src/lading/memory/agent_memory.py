@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,11 @@ NOTE_TTL_S = 14 * DAY_S
 """Seconds for which the working note of a step is kept if its step is never completed."""
 MOST_LISTED = 10_000
 KEY_CHARS = 200
+INSTRUCTION_BYTES = 8_000
+"""Upper limit of one standing instruction, in bytes of UTF-8: it is in every request."""
+BY_CODE, ALWAYS = Origin(), Validity()
+_NOTES: tuple[Kind, ...] = ("note",)
+_INSTRUCTIONS: tuple[Kind, ...] = ("instruction",)
 
 
 class MemoryOptions(Struct, frozen=True):
@@ -47,6 +52,14 @@ class MemoryOptions(Struct, frozen=True):
 
 
 DEFAULTS = MemoryOptions()
+
+
+class Hit(NamedTuple):
+    """TEMP"""
+
+    record: MemoryRecord
+    score: float
+    reason: str
 
 
 class AgentMemory:
@@ -74,9 +87,7 @@ class AgentMemory:
     def for_session(self, name: str) -> AgentMemory:
         """Return this memory for one session: its notes are that session's, all else is the same."""
         namespace = replace(self.namespace, session=name)
-        return AgentMemory(
-            self.store, namespace, embedder=self.embedder, clock=self._clock, options=self.options
-        )
+        return AgentMemory(self.store, namespace, embedder=self.embedder, clock=self._clock, options=self.options)
 
     def remember(
         self,
@@ -85,8 +96,8 @@ class AgentMemory:
         kind: Kind = "fact",
         key: str = "",
         entities: Sequence[str] = (),
-        origin: Origin = Origin(),
-        validity: Validity = Validity(),
+        origin: Origin = BY_CODE,
+        validity: Validity = ALWAYS,
     ) -> MemoryRecord:
         """Remember a fact, entity, decision or preference for all sessions of this user and agent.
 
@@ -114,14 +125,15 @@ class AgentMemory:
         """
         if author not in ("user", "code"):
             raise InputError("Only the user and the program write standing instructions. Use remember().")
+        if len(text.encode(errors="backslashreplace")) > INSTRUCTION_BYTES:
+            most = f"{INSTRUCTION_BYTES:,} bytes"
+            raise InputError(f"A standing instruction has at most {most}. Keep elsewhere what it quotes.")
         namespace = replace(self.namespace, session="")
         origin = Origin(author=author)
-        return self._add(
-            MemoryRecord(text=text, kind="instruction", namespace=namespace, key=key, origin=origin)
-        )
+        return self._add(MemoryRecord(text=text, kind="instruction", namespace=namespace, key=key, origin=origin))
 
     def note(
-        self, text: str, *, key: str = "", ttl_s: float | None = None, origin: Origin = Origin()
+        self, text: str, *, key: str = "", ttl_s: float | None = None, origin: Origin = BY_CODE
     ) -> MemoryRecord:
         """Write a working note of this session. ``ttl_s``: seconds until it expires; None: ``NOTE_TTL_S`` for the
         note of a step (``origin.step``) that is not completed, else never. Raises InputError, MemoryFull,
@@ -136,7 +148,7 @@ class AgentMemory:
 
     def checkpoint(self, step: str) -> tuple[MemoryRecord, ...]:
         """Keep the working notes of a completed step: they no longer expire."""
-        notes = [one for one in self.list(kinds=("note",)) if one.origin.step == step]
+        notes = [one for one in self.list(kinds=_NOTES) if one.origin.step == step]
         kept = [replace(one, validity=replace(one.validity, expires_s=None)) for one in notes]
         return tuple(self._add(replace(one, id="")) for one in kept if one.namespace == self.namespace)
 
@@ -144,6 +156,17 @@ class AgentMemory:
         """Return the newest record of that key, the session's own before those of all sessions; None without one."""
         found = self.store.list_records(self.namespace, key=_check_key(key), at_s=self.now_s) if key else ()
         return max(found, key=lambda one: (bool(one.namespace.session), one.created_s), default=None)
+
+    def get(self, record_id: str) -> MemoryRecord | None:
+        """Return the record of an id, superseded and expired ones too; None without one."""
+        return self.store.get(self.namespace, [record_id]).get(record_id)
+
+    def search(self, query: str, *, kinds: Collection[Kind] = (), limit: int = 10) -> tuple[Hit, ...]:
+        """Return the records that match a query best, best first."""
+        words = query.split()
+        found = self.store.search_words(self.namespace, words, at_s=self.now_s, limit=limit, kinds=kinds)
+        records = self.store.get(self.namespace, [one.id for one in found])
+        return tuple(Hit(records[one.id], min(one.score, 1.0), "words") for one in found)
 
     def list(
         self, *, kinds: Collection[Kind] = (), with_history: bool = False, limit: int = MOST_LISTED
@@ -156,7 +179,7 @@ class AgentMemory:
     @property
     def instructions(self) -> tuple[MemoryRecord, ...]:
         """The standing instructions in force, oldest first. What a model or a tool wrote is none of them."""
-        return tuple(one for one in reversed(self.list(kinds=("instruction",))) if one.is_rule)
+        return tuple(one for one in reversed(self.list(kinds=_INSTRUCTIONS)) if one.is_rule)
 
     def forget(self, *ids: str, key: str = "") -> tuple[Tombstone, ...]:
         """Remove records by id, or all versions of those with a key. The tombstones say which and when. The log of

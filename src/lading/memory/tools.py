@@ -1,6 +1,6 @@
 """The tools ``remember`` and ``recall``, by which a model uses its memory: their schemas and answers.
 
-Answers are the first document's: what was saved, a record or its preview, matches, or a list with totals. Whatever a
+Answers are the first document's: what was saved, a record or its preview, matches, or a list with totals. What a
 model writes has it as its author: it is never a rule, and does not replace one.
 """
 
@@ -22,8 +22,8 @@ from lading.messages import Text, Tool, ToolCall, ToolResult
 _KEY = {"type": "string", "description": "its name; a new text under a name replaces the older one"}
 REMEMBER_SCHEMA = Tool(
     REMEMBER,
-    "Remember something for later conversations too: a fact, an entity, a decision or a preference, in a sentence or "
-    "two that can be read alone.",
+    "Remember something for later conversations too: a fact, an entity, a decision or a preference, in a sentence "
+    "or two that can be read alone.",
     {
         "type": "object",
         "properties": {
@@ -36,8 +36,8 @@ REMEMBER_SCHEMA = Tool(
 )
 RECALL_SCHEMA = Tool(
     RECALL,
-    "Notes outside of the context window. Write: action store, with key and content. Read: action retrieve, with key; "
-    "a long note as a preview, or full. Search notes and memory: query. List: no arguments.",
+    "Notes outside of the context window. Write: action store, with key and content. Read: action retrieve, with "
+    "key; a long note as a preview, or full. Search notes and memory: query. List: no arguments.",
     {
         "type": "object",
         "properties": {
@@ -182,7 +182,9 @@ def _check(key: str, content: str, memory: AgentMemory) -> str:
     if len(key) > KEY_CHARS:
         raise _Refusal(f"A key has at most {KEY_CHARS} characters.")
     if key and any(one.key == key for one in memory.instructions):
-        raise _Refusal(f"The key {key} is that of a standing instruction, which only the user changes. Take another.")
+        raise _Refusal(
+            f"The key {key} is that of a standing instruction, which only the user changes. Take another."
+        )
     return key
 
 

@@ -88,8 +88,8 @@ class Frame(Struct, frozen=True):
 
 
 Cause: TypeAlias = Literal["", "restore", "memory", "retry"]
-"""The cause of a request: the caller (empty), an answer of ``restore`` or of the memory's tools that the caller does
-not see, or a "prompt too long" error."""
+"""The cause of a request: the caller (empty), an answer of ``restore`` or of the memory's tools that the caller
+does not see, or a "prompt too long" error."""
 
 
 class RequestPlace(Struct, frozen=True, omit_defaults=True):

@@ -57,9 +57,9 @@ class OwnText:
         extend: Callable[..., None],
         stops: list[Event],
     ) -> None:
-        """Say standing instructions, make the step's payload, detect loops, search the memory and ask the providers,
-        and add to the log what stays (``Session.extend``), before a request of the caller with this tail. Raises LoopStopped, whose event is
-        added to ``stops``, and like ``StepPayload.prepare``."""
+        """Say standing instructions, make the step's payload, detect loops, search the memory, ask the providers, and
+        add to the log what stays (``Session.extend``), before a request of the caller with this tail. Raises
+        LoopStopped, whose event is added to ``stops``, and like ``StepPayload.prepare``."""
         stay: list[Message] = []
         if self.memory is not None:
             self.memory.say_instructions(engine, extend=extend)
@@ -83,8 +83,8 @@ class OwnText:
         extend(stay, known_as=[""] * len(stay), stored=False)
 
     def pack(self, make: MakePack, engine: Engine, *, tail: str) -> Pack:
-        """Build the request with the text of ``prepare`` and the caller's tail; without that of the memory and of the
-        providers where nothing else leaves room."""
+        """Build the request with the text of ``prepare`` and the caller's tail; without that of the memory and
+        the providers where nothing else leaves room."""
         provided, tail = self._provided, join_texts(tail, self._warning)
         if self._hits or any(provided):
             try:

@@ -1,4 +1,4 @@
-"""The tools that a session offers and answers itself: ``restore``, and ``remember`` and ``recall`` of its memory."""
+"""The tools that a session offers and answers itself: ``restore``, and those of its memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OwnTools:
     def __init__(self, *, may_restore: bool, memory: AgentMemory | None, offered: Sequence[Tool] = ()) -> None:
         """``offered``: the tools of a stored session's last request."""
         self._memory = memory
-        self._schemas = (SCHEMA,) if may_restore else ()
+        self._schemas: tuple[Tool, ...] = (SCHEMA,) if may_restore else ()
         if memory is not None and memory.options.tools:
             self._schemas += SCHEMAS
         self.offered = tuple(tool for tool in self._schemas if tool in offered)

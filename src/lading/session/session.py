@@ -260,9 +260,9 @@ class Session:
         """Build the request for the next call.
 
         ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``: the body's other fields
-        (temperature ...). None: those of the last call. ``tail``: text at the end of this request alone. Beside given
-        tools, ``restore`` is added where the strategy can remove anything, and those of the memory. Raises like
-        ``Engine.pack``, and LoopStopped.
+        (temperature ...). None: those of the last call. ``tail``: text at the end of this request alone. Own tools
+        are added to given ones: ``restore`` where the strategy can remove anything, those of the memory. Raises
+        like ``Engine.pack``, and LoopStopped.
         """
         with self._lock, ExitStack() as undo:
             undo.callback(self.offer, self._tools, self._fields, own_tools=self._own_tools.may_offer)
