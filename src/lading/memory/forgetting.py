@@ -40,6 +40,6 @@ def truncate_log(connection: sqlite3.Connection, folder: Path) -> None:
     if is_busy:
         raise StoreError(
             f"The records are forgotten, but another process is reading the memory in {folder}, so that their "
-            "words are still in the bytes of its write-ahead log. Forget the same ids, or none, once more when that "
-            "process is done."
+            "words are still in the bytes of its write-ahead log. Forget the same ids once more when that process "
+            "is done."
         )

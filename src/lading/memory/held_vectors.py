@@ -18,7 +18,7 @@ MOST_BYTES = 1_000_000_000
 _BATCH = 4_096
 
 
-class _Table(Struct):
+class _HeldNamespace(Struct):
     vectors: HeldVectors
     stamp: int = 0
     removed: int = 0
@@ -29,11 +29,11 @@ class VectorCache:
     """Vectors in memory, by the numbers of their namespace and model."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[int, int], _Table] = OrderedDict()
+        self._held: OrderedDict[tuple[int, int], _HeldNamespace] = OrderedDict()
 
     def read(self, sql: sqlite3.Connection, namespace: int, *, model: int, size: int) -> HeldVectors:
         """Return the vectors of a namespace and model as they are in this transaction."""
-        held = self._held.setdefault((namespace, model), _Table(hold_vectors(size)))
+        held = self._held.setdefault((namespace, model), _HeldNamespace(hold_vectors(size)))
         self._held.move_to_end((namespace, model))
         stamp, removed = sql.execute("SELECT stamp, removed FROM namespace WHERE id = ?", (namespace,)).fetchone()
         of = (namespace, model)

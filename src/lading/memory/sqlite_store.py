@@ -31,7 +31,7 @@ from lading.stores.sqlite_file import Durability, connect, make_tables, translat
 
 
 class SqliteRecordStore:
-    """A RecordStore in a file, made by ``open_sqlite``. Several processes may use the folder at once."""
+    """A RecordStore in a file, made by ``open_records``. Several processes may use the folder at once."""
 
     def __init__(self, connection: sqlite3.Connection, *, folder: Path, limits: MemoryLimits) -> None:
         self._folder = folder
@@ -201,7 +201,7 @@ class SqliteRecordStore:
                     connection.execute("ROLLBACK")
 
 
-def open_sqlite(
+def open_records(
     folder: str | Path | None,
     *,
     limits: MemoryLimits = LIMITS,
