@@ -35,7 +35,7 @@ FILE_LINES = 400
 FILE_LINES_HARD = 600
 FUNCTION_LINES = 60
 PARAMETERS = 8
-PARAMETERS_HARD = 11
+PARAMETERS_HARD = 12
 POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
@@ -149,7 +149,7 @@ def function_length(source: Source) -> Iterator[Breach]:
 
 
 def parameter_count(source: Source) -> Iterator[Breach]:
-    """8 parameters, 10 where it is listed with a reason; keyword-only after the second in public functions of
+    """8 parameters, 12 where it is listed with a reason; keyword-only after the second in public functions of
     ``src``."""
     for place in functions(source.tree):
         node = place.function

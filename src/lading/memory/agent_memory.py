@@ -6,6 +6,7 @@ instructions are rules, which the user or the program writes. Notes are working 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
@@ -15,9 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.errors import InputError
+from lading.jsonbytes import digest
 from lading.memory.embedding import Embedder
 from lading.memory.records import Kind, MemoryRecord, Namespace, Origin, Tombstone, Validity
-from lading.memory.store import RecordStore
+from lading.memory.store import LIMITS, MemoryLimits, RecordStore
+from lading.registry import lookup
 from lading.validation import check, check_fields
 
 DAY_S = 86_400.0
@@ -25,6 +28,7 @@ NOTE_TTL_S = 14 * DAY_S
 """Seconds for which the working note of a step is kept if its step is never completed."""
 MOST_LISTED = 10_000
 KEY_CHARS = 200
+_KEY_DIGITS = 12
 INSTRUCTION_BYTES = 8_000
 """Upper limit of one standing instruction, in bytes of UTF-8: it is in every request."""
 BY_CODE, ALWAYS = Origin(), Validity()
@@ -52,6 +56,8 @@ class MemoryOptions(Struct, frozen=True):
 
 
 DEFAULTS = MemoryOptions()
+RECORD_STORES: dict[str, str] = {"sqlite": "lading.memory.sqlite_store:open_records"}
+"""Engines of memory stores, by name."""
 
 
 class Hit(NamedTuple):
@@ -138,6 +144,8 @@ class AgentMemory:
         """Write a working note of this session. ``ttl_s``: seconds until it expires; None: ``NOTE_TTL_S`` for the
         note of a step (``origin.step``) that is not completed, else never. Raises InputError, MemoryFull,
         StoreError."""
+        # A note without a key is found by its words alone, and is still written once.
+        key = key or f"_{digest(text.encode(errors='backslashreplace'))[:_KEY_DIGITS]}"
         lasts_s = NOTE_TTL_S if ttl_s is None and origin.step else ttl_s
         validity = Validity(expires_s=None if lasts_s is None else self.now_s + lasts_s)
         return self._add(
@@ -212,6 +220,41 @@ class AgentMemory:
         _check_key(record.key)
         (added,) = self.store.add([replace(record, created_s=now_s)], at_s=now_s)
         return added
+
+
+def open_memory(
+    place: RecordStore | str | os.PathLike[str] | None = None,
+    *,
+    tenant: str = "default",
+    user: str = "",
+    agent: str = "",
+    embedder: Embedder | None = None,
+    clock: Callable[[], float] = time.time,
+    limits: MemoryLimits = LIMITS,
+    options: MemoryOptions = DEFAULTS,
+) -> AgentMemory:
+    """Open the memory of a user and an agent.
+
+    ``place``: a folder, created if missing, which many sessions and processes may use at once; a store of records;
+    or None for one in this process's memory. ``user`` and ``agent``: who it belongs to; records of other users and
+    agents of the tenant are not seen, those of no user or agent are. ``clock`` returns seconds since 1970.
+    ``limits``: of a store that is opened here. Raises AddressError for an illegal name, InputError, StoreError.
+    """
+    namespace = Namespace(tenant, user, agent)
+    check(options, MemoryOptions, advice="options are MemoryOptions(...)")
+    if place is None or isinstance(place, str | os.PathLike):
+        open_at = lookup(RECORD_STORES, "sqlite", kind="memory store")
+        store: RecordStore = open_at(place, limits=limits)
+    else:
+        store = place
+    return AgentMemory(
+        store,
+        namespace,
+        embedder=embedder,
+        clock=clock,
+        options=options,
+        owns_store=store is not place,
+    )
 
 
 def _check_key(key: str) -> str:

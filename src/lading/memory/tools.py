@@ -216,7 +216,7 @@ def _read(given: _Recall, memory: AgentMemory, count: Callable[[str], int], *, m
 
 
 def _list(memory: AgentMemory) -> _Answer:
-    records = memory.list(limit=MOST_LISTED)
+    records = [one for one in memory.list(limit=MOST_LISTED) if not one.is_rule]
     entries = [
         {
             "key": one.key or one.id,

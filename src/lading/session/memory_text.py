@@ -24,7 +24,7 @@ from lading.stores import SessionStore
 from lading.task.evidence import Memory, write_bullets
 from lading.task.packing import StepContext
 
-IN_FORCE = "Standing instructions of the user, in force for the whole conversation:"
+IN_FORCE = "Standing instructions, in force for the whole conversation:"
 REVOKED = "Standing instructions that are no longer in force:"
 _NONE_LEFT = "[standing instructions that are no longer in force]"
 _NAME = "memory"
