@@ -41,3 +41,10 @@ def list_problems(session: Session) -> list[str]:
     """What differs where the session's requests are built again."""
     found = verify(session.store, tenant=session.settings.tenant, session=session.name)
     return [one.problem for one in found if one.problem]
+
+
+def note_text(at: int) -> str:
+    """The text of a note, of another length each."""
+    return f"Part {at}: the lease of berth {4_711 + at * 13} ends on day {at * 7 % 365}. " + "Keep it dry. " * (
+        at % 60
+    )
