@@ -21,6 +21,9 @@ class MemoryLimits(NamedTuple):
     most_record_bytes: int = 1_000_000
 
 
+LIMITS = MemoryLimits()
+
+
 class Scored(NamedTuple):
     """A record that a search found, and its score in that search alone; greater is better."""
 
