@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from heapq import nsmallest
 from typing import NamedTuple
 
 from lading.memory.terms import query_terms
@@ -36,6 +37,8 @@ class Shown(NamedTuple):
 
 
 class _Term(NamedTuple):
+    word: str
+    """The word that it is of; the first one of several."""
     tokens: tuple[tuple[str, ...], ...]
     """For each level, those of the namespaces."""
     found: int
@@ -49,9 +52,9 @@ def count_term(sql: sqlite3.Connection, index: WordIndex, *, area: Area, term: s
 
 def rank_words(
     sql: sqlite3.Connection, index: WordIndex, *, area: Area, words: Sequence[str], shown: Shown, limit: int
-) -> list[tuple[int, float]]:
-    """Return the best ``limit`` records that have any of the words, each with its score, best first; equal ones by
-    number."""
+) -> list[tuple[int, dict[str, float]]]:
+    """Return the best ``limit`` records that have any of the words, each with what every word adds to its score,
+    best first; equal ones by number."""
     rare, frequent = _split_terms(sql, index, area, words=words)
     lengths: dict[int, int] = {}
     while rare:
@@ -66,14 +69,29 @@ def rank_words(
         for record, length in lengths.items()
     }
     scores = dict.fromkeys(lengths, 0.0)
+    added: list[tuple[str, dict[int, float]]] = []
     for at, term in enumerate([*rare, *frequent]):
         weight = math.log(1 + (area.shown - term.found + 0.5) / (term.found + 0.5))
         also = opening if at >= len(rare) else ()
         counts = _count_term_in_records(sql, index, term, also=also)
-        for record, count in counts.items():
-            if record in scores:
-                scores[record] += weight * count * (_SATURATION + 1) / (count + damping[record])
-    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
+        gains = {
+            record: weight * count * (_SATURATION + 1) / (count + damping[record])
+            for record, count in counts.items()
+            if record in scores
+        }
+        added.append((term.word, gains))
+        for record, gain in gains.items():
+            scores[record] += gain
+    best = nsmallest(limit, scores, key=lambda record: (-scores[record], record))
+    return [(record, _sum_by_word(added, record)) for record in best]
+
+
+def _sum_by_word(added: Sequence[tuple[str, Mapping[int, float]]], record: int) -> dict[str, float]:
+    by_word: dict[str, float] = {}
+    for word, gains in added:
+        if record in gains:
+            by_word[word] = by_word.get(word, 0.0) + gains[record]
+    return by_word
 
 
 def _split_terms(
@@ -81,11 +99,11 @@ def _split_terms(
 ) -> tuple[list[_Term], list[_Term]]:
     """Return the terms that find records and those that only add to scores, each from the rarest on."""
     found = []
-    for term in dict.fromkeys(term for word in words for term in query_terms(word)):
+    for term, word in {term: word for word in reversed(words) for term in query_terms(word)}.items():
         if count := count_term(sql, index, area=area, term=term):
             tokens = tuple(tuple(make_token(of, term, level=level) for of in area.namespaces) for level in LEVELS)
-            found.append(_Term(tokens, count))
-    found.sort(key=lambda term: term.found)
+            found.append(_Term(word, tokens, count))
+    found.sort(key=lambda term: (term.found, term.tokens))
     split, total = 0, 0
     while split < len(found) and (not split or total + found[split].found <= MOST_FOUND):
         total += found[split].found
