@@ -28,6 +28,17 @@ def spread(found: Mapping[str, Mapping[str, float]], beside: Mapping[str, Beside
     return reached
 
 
+def find_lender(found: Mapping[str, Mapping[str, float]], beside: Mapping[str, Beside]) -> dict[str, str]:
+    """Return, for each record that has nothing of its own, the id of the hit that lends it the most."""
+    lenders: dict[str, tuple[float, str]] = {}
+    for name in found:
+        total = sum(found[name].values())
+        for neighbour, share in list_reached(beside.get(name)):
+            if neighbour.id not in found:
+                lenders[neighbour.id] = max(lenders.get(neighbour.id, (0.0, "")), (total * share, name))
+    return {name: lender for name, (_, lender) in lenders.items() if lender}
+
+
 def list_reached(beside: Beside | None) -> list[tuple[MemoryRecord, float]]:
     """Return the records that a hit lends its words to, each with its share."""
     if beside is None:

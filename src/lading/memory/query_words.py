@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from lading.memory.terms import query_terms
+
 MOST_CHARS = 4_000
 """Of a longer question the start and the end are read, this many characters together."""
 MOST_WORDS = 64
@@ -43,7 +45,9 @@ def find_query_words(question: str) -> tuple[QueryWord, ...]:
         for part in _split_identifier(word):
             words.setdefault(part, PART_WEIGHT)
     said = {word: weight for word, weight in words.items() if word not in FUNCTION_WORDS} or words
-    return tuple(QueryWord(word, weight) for word, weight in list(said.items())[:MOST_WORDS])
+    # Two forms of one word are found together, and count once.
+    distinct = {tuple(query_terms(word)): QueryWord(word, weight) for word, weight in reversed(said.items())}
+    return tuple(reversed(distinct.values()))[:MOST_WORDS]
 
 
 def _shorten(question: str) -> str:
