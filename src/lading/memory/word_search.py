@@ -16,10 +16,10 @@ from typing import NamedTuple
 from lading.memory.terms import query_terms
 from lading.memory.word_index import LEVELS, WordIndex, make_token
 
-MOST_FOUND = 4_000
-"""Records of the rare terms together, about."""
-MOST_OF_ONE = 20_000
-"""Records of a term that is the rarest, and frequent: the newest ones are ranked."""
+MOST_FOUND = 3_000
+"""Records of the rare terms together, about. Where the rarest term has more, its newest ones are ranked."""
+MOST_TERMS = 100
+"""Terms of a query, the rarest ones; SQLite limits the parts of a statement."""
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 
 
@@ -73,7 +73,7 @@ def _find_terms(sql: sqlite3.Connection, index: WordIndex, *, area: Area, words:
         if count := count_term(sql, index, area=area, term=term):
             tokens = tuple(tuple(make_token(of, term, level=level) for of in area.namespaces) for level in LEVELS)
             found.append(_Term(tokens, count))
-    return sorted(found, key=lambda term: term.found)
+    return sorted(found, key=lambda term: term.found)[:MOST_TERMS]
 
 
 def _count_rare(terms: Sequence[_Term], *, start: int) -> int:
@@ -90,7 +90,7 @@ def _write_query(
 ) -> tuple[str, list[object]]:
     """Return a query, with its parameters but for the last, the limit, for records and their scores."""
     rare = [token for term in terms[:split] for token in term.tokens[0]]
-    after = _find_start(sql, index, rare) if terms[split - 1].found > MOST_OF_ONE else 0
+    after = _find_start(sql, index, rare) if terms[split - 1].found > MOST_FOUND else 0
     parts: list[str] = []
     values: list[object] = []
     for at, term in enumerate(terms):
@@ -114,7 +114,7 @@ def _write_query(
 
 
 def _find_start(sql: sqlite3.Connection, index: WordIndex, tokens: Sequence[str]) -> int:
-    """Return the number of the record after which there are ``MOST_OF_ONE`` ones with any of the tokens."""
+    """Return the number of the record after which there are ``MOST_FOUND`` ones with any of the tokens."""
     query, values = index.select(tokens)
-    row = sql.execute(f"{query} ORDER BY record DESC LIMIT 1 OFFSET ?", (*values, MOST_OF_ONE)).fetchone()
+    row = sql.execute(f"{query} ORDER BY record DESC LIMIT 1 OFFSET ?", (*values, MOST_FOUND)).fetchone()
     return int(row[0]) if row else 0
