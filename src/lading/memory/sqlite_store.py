@@ -107,7 +107,7 @@ class SqliteRecordStore:
             area = _find_area(sql, reader)
             shown = _describe_shown(at_s, kinds)
             found = rank_words(sql, self._index, area=area, words=words, shown=shown, limit=max(limit, 0))
-        return [WordHit(str(record), math.fsum(by_word.values()), by_word) for record, by_word in found]
+        return [WordHit(str(record), math.fsum(by_word.values()), by_word) for record, by_word in found.items()]
 
     def count_words(self, reader: Namespace, words: Collection[str]) -> dict[str, int]:
         """Return in how many records each word is: for several terms in one word, that of the rarest."""
