@@ -19,6 +19,7 @@
     │   ├── FloorsExceedWindow  the fixed layers of a step need more than the window
     │   └── RequiredTooLarge    the required candidates need more than their budget
     ├── SummaryFailed           a summary was requested and failed; thrown into the strategy
+    ├── EmbeddingFailed         an embedder gave no usable vectors; a search goes on without them
     └── StoreError              the store cannot be used
         ├── SessionBusy         another writer holds the session's lease
         ├── MemoryFull          a namespace or a record would be over its limit; says which
@@ -215,6 +216,10 @@ class RequiredTooLarge(PackError):
 
 class SummaryFailed(LadingError):
     """No summary is available."""
+
+
+class EmbeddingFailed(LadingError):
+    """No vectors are available."""
 
 
 class StoreError(LadingError):

@@ -301,6 +301,14 @@ class ReplyLost(Struct, frozen=True, tag_field="event", tag=True):
     why: str
 
 
+class RetrievalReduced(Struct, frozen=True, tag_field="event", tag=True):
+    """A search of the memory went on without one of its means."""
+
+    means: str
+    """``embedder``, ``expansion`` or ``reranker``."""
+    why: str
+
+
 Event: TypeAlias = (
     UnknownModel
     | Repaired
@@ -332,6 +340,7 @@ Event: TypeAlias = (
     | Unpacked
     | PackingFailed
     | ReplyLost
+    | RetrievalReduced
 )
 
 ALL = "*"

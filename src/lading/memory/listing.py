@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 
 from lading.memory.records import KINDS, Kind
-from lading.memory.rows import parse_ids
 from lading.memory.word_search import Shown
 
 
@@ -34,23 +33,26 @@ def list_newest(
 
 
 def list_around(
-    sql: sqlite3.Connection, namespaces: Sequence[int], *, record_id: str, count: int, shown: Shown
-) -> list[int]:
-    """Return the numbers of up to ``count`` records before and after that one, of its namespace, in order."""
-    number = next(parse_ids([record_id]), 0)
-    row = sql.execute("SELECT namespace FROM record WHERE id = ?", (number,)).fetchone()
-    if row is None or row[0] not in namespaces or count <= 0:
-        return []
-    before: list[int] = []
-    after: list[int] = []
-    for kind in KINDS:
-        for found, side, order in ((before, "<", "DESC"), (after, ">", "ASC")):
-            query = (
-                f"SELECT id FROM record WHERE namespace = ? AND kind = ? AND id {side} ? AND {shown.condition} "
-                f"ORDER BY id {order} LIMIT ?"
+    sql: sqlite3.Connection, namespaces: Sequence[int], *, records: Iterable[int], count: int, shown: Shown
+) -> dict[int, tuple[list[int], list[int]]]:
+    """Return for each of these records the numbers of up to ``count`` ones before it and after it, of its namespace,
+    each from the nearest on."""
+    found: dict[int, tuple[list[int], list[int]]] = {}
+    for number in records:
+        row = sql.execute("SELECT namespace FROM record WHERE id = ?", (number,)).fetchone()
+        if row is not None and row[0] in namespaces:
+            before, after = (
+                _read_numbers(
+                    sql.execute(
+                        f"SELECT id FROM record INDEXED BY record_order WHERE namespace = ? AND id {side} ? "
+                        f"AND {shown.condition} ORDER BY id {order} LIMIT ?",
+                        (row[0], number, *shown.values, max(count, 0)),
+                    )
+                )
+                for side, order in (("<", "DESC"), (">", "ASC"))
             )
-            found += _read_numbers(sql.execute(query, (row[0], kind, number, *shown.values, count)))
-    return [*sorted(before)[-count:], *sorted(after)[:count]]
+            found[number] = before, after
+    return found
 
 
 def _read_numbers(rows: Iterable[tuple[int]]) -> list[int]:

@@ -28,6 +28,7 @@ _TABLES = (
         expires_s REAL, salience INTEGER NOT NULL, model INTEGER NOT NULL DEFAULT 0,
         bytes INTEGER NOT NULL, key BLOB NOT NULL)""",
     "CREATE INDEX record_kind ON record (namespace, superseded_by, kind, id)",
+    "CREATE INDEX record_order ON record (namespace, id) WHERE superseded_by = 0",
     "CREATE INDEX record_key ON record (namespace, key, id) WHERE key <> x''",
     "CREATE INDEX record_model ON record (namespace, model, id) WHERE superseded_by = 0",
     "CREATE TABLE content (id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL)",

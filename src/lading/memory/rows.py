@@ -7,12 +7,12 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.errors import InputError, StoreFormatError, TamperedError
 from lading.memory.records import MemoryRecord, Namespace
-from lading.validation import check_fields
 
 _COLUMNS = (
     "record.id, record.salience, record.superseded_by, content.crc, content.body, "
@@ -56,12 +56,13 @@ def find_or_add_namespace(sql: sqlite3.Connection, namespace: Namespace) -> Name
 
 def encode_body(record: MemoryRecord) -> bytes:
     """Encode what the table ``content`` keeps of a record. Raises InputError for a value that is no JSON."""
-    check_fields(record)
-    bare = replace(record, namespace=Namespace(), id="", salience=1, superseded_by="")
+    bare = replace(record, namespace=Namespace(), id="", superseded_by="")
     try:
-        return jsonbytes.dump_value(bare)
+        built = msgspec.to_builtins(bare)
+        msgspec.convert(built, MemoryRecord)
+        return jsonbytes.dump({**built, "salience": 1})
     except (ValueError, TypeError) as error:
-        raise InputError(f"A record cannot be stored as JSON: {error}; correct that value.") from error
+        raise InputError(f"A record cannot be stored: {error}; correct that value.") from error
 
 
 def write_body(sql: sqlite3.Connection, record: int, *, body: bytes) -> None:

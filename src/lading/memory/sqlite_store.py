@@ -6,6 +6,7 @@ and stays as history.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
@@ -21,7 +22,7 @@ from lading.memory.listing import list_around, list_newest
 from lading.memory.memory_file import FILE_NAME, describe_file, has_fts5
 from lading.memory.records import Kind, MemoryRecord, Namespace, Tombstone
 from lading.memory.rows import list_visible, parse_ids, read_records
-from lading.memory.store import LIMITS, MemoryLimits, Scored, Vectors
+from lading.memory.store import LIMITS, Beside, MemoryLimits, Scored, Vectors, WordHit
 from lading.memory.terms import query_terms
 from lading.memory.vector_rows import find_model, list_unembedded, write_vectors
 from lading.memory.vectors import encode_vector
@@ -86,22 +87,27 @@ class SqliteRecordStore:
             found = read_records(sql, newest, namespaces=seen)
         return tuple(reversed(found.values()))
 
-    def around(self, reader: Namespace, record_id: str, *, count: int, at_s: float) -> tuple[MemoryRecord, ...]:
-        """Return shown records before and after that one; see RecordStore."""
+    def around(self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float) -> dict[str, Beside]:
+        """Return shown records before and after each of those; see RecordStore."""
         with self._transaction("BEGIN") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
-            near = list_around(sql, seen, record_id=record_id, count=count, shown=_describe_shown(at_s))
-            return tuple(read_records(sql, near, namespaces=seen).values())
+            near = list_around(sql, seen, records=parse_ids(ids), count=count, shown=_describe_shown(at_s))
+            numbers = {number for sides in near.values() for side in sides for number in side}
+            found = read_records(sql, numbers, namespaces=seen)
+        return {
+            str(number): Beside(*(tuple(found[other] for other in side) for side in sides))
+            for number, sides in near.items()
+        }
 
     def search_words(
         self, reader: Namespace, words: Sequence[str], *, at_s: float, limit: int, kinds: Collection[Kind] = ()
-    ) -> list[Scored]:
+    ) -> list[WordHit]:
         """Return the shown records that have any of the words, by BM25; see RecordStore."""
         with self._transaction("BEGIN") as sql:
             area = _find_area(sql, reader)
             shown = _describe_shown(at_s, kinds)
             found = rank_words(sql, self._index, area=area, words=words, shown=shown, limit=max(limit, 0))
-        return [Scored(str(record), score) for record, score in found]
+        return [WordHit(str(record), math.fsum(by_word.values()), by_word) for record, by_word in found.items()]
 
     def count_words(self, reader: Namespace, words: Collection[str]) -> dict[str, int]:
         """Return in how many records each word is: for several terms in one word, that of the rarest."""

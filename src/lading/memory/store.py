@@ -31,6 +31,23 @@ class Scored(NamedTuple):
     score: float
 
 
+class WordHit(NamedTuple):
+    """A record that a search for words found."""
+
+    id: str
+    score: float
+    """The sum of ``by_word``."""
+    by_word: Mapping[str, float]
+    """What each word, as it was given, adds to the score; without words that the record does not have."""
+
+
+class Beside(NamedTuple):
+    """The records before and after another one, each from the nearest on."""
+
+    before: tuple[MemoryRecord, ...]
+    after: tuple[MemoryRecord, ...]
+
+
 class Vectors(NamedTuple):
     """Vectors of one embedding model; those of different models are never compared."""
 
@@ -74,13 +91,15 @@ class RecordStore(Protocol):
     ) -> tuple[MemoryRecord, ...]:
         """List records, newest first. ``with_history``: superseded and expired ones too."""
 
-    def around(self, reader: Namespace, record_id: str, *, count: int, at_s: float) -> tuple[MemoryRecord, ...]:
-        """Return up to ``count`` shown records before and after that one in the order of ids, within its own
-        namespace; the record itself is not among them."""
+    def around(
+        self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float
+    ) -> dict[str, Beside]:
+        """Return for each of these ids that the reader sees up to ``count`` shown records before it and after it, in
+        the order of ids, within its own namespace."""
 
     def search_words(
         self, reader: Namespace, words: Sequence[str], *, at_s: float, limit: int, kinds: Collection[Kind] = ()
-    ) -> list[Scored]:
+    ) -> list[WordHit]:
         """Return the shown records that have any of the words, by BM25, best first; equal ones by id."""
 
     def count_words(self, reader: Namespace, words: Collection[str]) -> dict[str, int]:

@@ -43,9 +43,14 @@ class HeldVectors(Protocol):
         there are as many."""
 
 
+def has_numpy() -> bool:
+    """Whether numpy is installed."""
+    return find_spec("numpy") is not None
+
+
 def hold_vectors(size: int) -> HeldVectors:
     """Make an empty table of vectors."""
-    return MatrixVectors(size) if find_spec("numpy") else PlainVectors(size)
+    return MatrixVectors(size) if has_numpy() else PlainVectors(size)
 
 
 class MatrixVectors:

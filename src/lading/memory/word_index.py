@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 LEVELS: Mapping[int, str] = {1: "x", 2: "y", 4: "z"}
 """How often a record has a term, at least, and the sign of the token that says so."""
@@ -30,6 +30,10 @@ def make_tokens(namespace: int, terms: Mapping[str, int]) -> list[str]:
     ]
 
 
+Query: TypeAlias = tuple[str, list[object]]
+"""A query and its parameters."""
+
+
 class WordIndex(Protocol):
     """Which records have which token."""
 
@@ -42,9 +46,10 @@ class WordIndex(Protocol):
     def count(self, sql: sqlite3.Connection, token: str) -> int:
         """Count the records with a token."""
 
-    def select(self, any_of: Sequence[str], *, also: Sequence[str] = ()) -> tuple[str, list[str]]:
-        """Return a query, with its parameters, for the records with any of the tokens and, where some are given,
-        any of those of ``also``. Its column is ``record``; a record is found once."""
+    def select(self, any_of: Sequence[str], *, also: Sequence[str] = (), after: int = 0) -> Query:
+        """Return a query for the records with any of the tokens and, where some are given,
+        any of those of ``also``; ``after``: with a greater number. Its column is ``record``; a record is found
+        once."""
 
     def purge(self, sql: sqlite3.Connection) -> None:
         """Remove from the bytes of the index what was removed from it."""
@@ -66,10 +71,10 @@ class Fts5Index:
         row = sql.execute("SELECT doc FROM word_counts WHERE term = ?", (token,)).fetchone()
         return int(row[0]) if row else 0
 
-    def select(self, any_of: Sequence[str], *, also: Sequence[str] = ()) -> tuple[str, list[str]]:
+    def select(self, any_of: Sequence[str], *, also: Sequence[str] = (), after: int = 0) -> Query:
         """Return a query for the records with any of the tokens; see WordIndex."""
         wanted = " AND ".join(f"({_join_tokens(tokens)})" for tokens in (any_of, also) if tokens)
-        return "SELECT rowid AS record FROM words WHERE words MATCH ?", [wanted]
+        return "SELECT rowid AS record FROM words WHERE words MATCH ? AND rowid > ?", [wanted, after]
 
     def purge(self, sql: sqlite3.Connection) -> None:
         """Merge all segments into one, which drops what was removed."""
@@ -94,12 +99,12 @@ class PlainIndex:
         """Count the records with a token."""
         return int(sql.execute("SELECT count(*) FROM posting WHERE token = ?", (token,)).fetchone()[0])
 
-    def select(self, any_of: Sequence[str], *, also: Sequence[str] = ()) -> tuple[str, list[str]]:
+    def select(self, any_of: Sequence[str], *, also: Sequence[str] = (), after: int = 0) -> Query:
         """Return a query for the records with any of the tokens; see WordIndex."""
-        query = f"SELECT DISTINCT record FROM posting WHERE token IN ({_mark_places(any_of)})"
+        query = f"SELECT DISTINCT record FROM posting WHERE token IN ({_mark_places(any_of)}) AND record > ?"
         if also:
             query += f" AND record IN (SELECT record FROM posting WHERE token IN ({_mark_places(also)}))"
-        return query, [*any_of, *also]
+        return query, [*any_of, after, *also]
 
     def purge(self, sql: sqlite3.Connection) -> None:
         """Do nothing: a removed row is overwritten at once."""
