@@ -234,12 +234,18 @@ def test_hits_are_bounded_in_number_and_tokens() -> None:
     for options, most in (
         (MemoryOptions(most_hits=2), 2),
         (MemoryOptions(most_hits=0), 0),
-        (MemoryOptions(hit_tokens=120), 2),
+        (MemoryOptions(hit_tokens=100), 1),
     ):
         with open_memory(options=options) as memory:
-            for at in range(20):
-                memory.remember(f"The harbour ledger of {1900 + at} is kept in ink by the harbour master.")
-            session = Session("gpt-4o", memory=memory).add("Who keeps the harbour ledger in ink?")
+            for what in (
+                "in ink by the master",
+                "open on Sundays for pilots",
+                "older than its pier",
+                "blue",
+                "insured",
+            ):
+                memory.remember(f"The harbour ledger is {what}.")
+            session = Session("gpt-4o", memory=memory).add("What is the harbour ledger?")
             pack = session.pack(TOOLS)
             tail = contents(pack)[-1]
             assert tail.count("\n- ") == most
@@ -287,7 +293,7 @@ def test_a_memory_that_fails_costs_its_own_text_only(memory: AgentMemory) -> Non
 def test_hits_give_way_where_the_request_has_no_room(memory: AgentMemory) -> None:
     memory.remember(HOME)
     session = Session("gpt-4o", memory=memory, window=1_500, output_reserve=200)
-    session.add("When is the wedding of Ada and Grace? " + "It rains. " * 380)
+    session.add("When is the wedding of Ada and Grace? " + "It rains. " * 405)
     pack = session.pack()
     assert "<<<memory" not in pack.body.decode()
     assert pack.manifest.place.memory == ""

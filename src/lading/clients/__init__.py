@@ -23,7 +23,14 @@ from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import WrapOptions
 from lading.memory.agent_memory import AgentMemory
 from lading.request.summary_calls import find_sdk
-from lading.session.options import DEFAULTS, SessionOptions, add_providers, add_summarizer, bind_memory, check_opening
+from lading.session.options import (
+    DEFAULTS,
+    SessionOptions,
+    add_providers,
+    add_summarizer,
+    bind_memory,
+    check_opening,
+)
 from lading.stores import SessionStore
 
 if TYPE_CHECKING:

@@ -6,20 +6,24 @@ instructions are rules, which the user or the program writes. Notes are working 
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
-from typing import Literal, NamedTuple, Self
+from typing import Literal, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.errors import InputError
+from lading.errors import EmbeddingFailed, InputError
 from lading.jsonbytes import digest
+from lading.memory.checked_embedder import CheckedEmbedder
 from lading.memory.embedding import Embedder
 from lading.memory.records import Kind, MemoryRecord, Namespace, Origin, Tombstone, Validity
-from lading.memory.store import LIMITS, MemoryLimits, RecordStore
+from lading.memory.retrieval import Hit, Means, Query, Retrieval, find
+from lading.memory.scoring import SIGNALS, Signal
+from lading.memory.store import LIMITS, MemoryLimits, RecordStore, Vectors
 from lading.registry import lookup
 from lading.validation import check, check_fields
 
@@ -31,6 +35,12 @@ KEY_CHARS = 200
 _KEY_DIGITS = 12
 INSTRUCTION_BYTES = 8_000
 """Upper limit of one standing instruction, in bytes of UTF-8: it is in every request."""
+SEARCH_TOKENS = 4_000
+"""Upper limit of all hits of one search, in tokens."""
+_CHARS_PER_TOKEN = 4
+# A record can be read alone: what was written before and after it need not be about the same.
+_SIGNALS: frozenset[Signal] = SIGNALS - {"neighbours"}
+_log = logging.getLogger("lading")
 BY_CODE, ALWAYS = Origin(), Validity()
 _NOTES: tuple[Kind, ...] = ("note",)
 _INSTRUCTIONS: tuple[Kind, ...] = ("instruction",)
@@ -46,7 +56,7 @@ class MemoryOptions(Struct, frozen=True):
     hit_tokens: int = 400
     """Upper limit of these records together, in tokens of a request without a step. They are billed as new input in
     each request of the turn."""
-    threshold: float = 0.35
+    threshold: float = 0.3
     """Records with a lower score are not shown, 0 to 1."""
 
     def __post_init__(self) -> None:
@@ -60,12 +70,9 @@ RECORD_STORES: dict[str, str] = {"sqlite": "lading.memory.sqlite_store:open_reco
 """Engines of memory stores, by name."""
 
 
-class Hit(NamedTuple):
-    """TEMP"""
-
-    record: MemoryRecord
-    score: float
-    reason: str
+def estimate_tokens(record: MemoryRecord) -> int:
+    """Estimate the tokens of a record by its characters."""
+    return 1 + len(record.text) // _CHARS_PER_TOKEN
 
 
 class AgentMemory:
@@ -76,13 +83,16 @@ class AgentMemory:
         store: RecordStore,
         namespace: Namespace,
         *,
-        embedder: Embedder | None = None,
+        embedder: Embedder | CheckedEmbedder | None = None,
         clock: Callable[[], float] = time.time,
         options: MemoryOptions = DEFAULTS,
         owns_store: bool = False,
     ) -> None:
         """``clock`` returns seconds since 1970. ``owns_store``: ``close`` closes the store too."""
-        self.store, self.namespace, self.embedder, self.options = store, namespace, embedder, options
+        self.store, self.namespace, self.options = store, namespace, options
+        self.embedder = (
+            embedder if embedder is None or isinstance(embedder, CheckedEmbedder) else CheckedEmbedder(embedder)
+        )
         self._clock, self._owns_store = clock, owns_store
 
     @property
@@ -161,7 +171,7 @@ class AgentMemory:
         return tuple(self._add(replace(one, id="")) for one in kept if one.namespace == self.namespace)
 
     def recall(self, key: str) -> MemoryRecord | None:
-        """Return the newest record of that key, the session's own before those of all sessions; None without one."""
+        """Return the newest record of that key, the session's own before those of all; None without one."""
         found = self.store.list_records(self.namespace, key=_check_key(key), at_s=self.now_s) if key else ()
         return max(found, key=lambda one: (bool(one.namespace.session), one.created_s), default=None)
 
@@ -169,12 +179,35 @@ class AgentMemory:
         """Return the record of an id, superseded and expired ones too; None without one."""
         return self.store.get(self.namespace, [record_id]).get(record_id)
 
-    def search(self, query: str, *, kinds: Collection[Kind] = (), limit: int = 10) -> tuple[Hit, ...]:
-        """Return the records that match a query best, best first."""
-        words = query.split()
-        found = self.store.search_words(self.namespace, words, at_s=self.now_s, limit=limit, kinds=kinds)
-        records = self.store.get(self.namespace, [one.id for one in found])
-        return tuple(Hit(records[one.id], min(one.score, 1.0), "words") for one in found)
+    def search(
+        self, query: str, *, kinds: Collection[Kind] = (), limit: int = 10, least_score: float = 0.0
+    ) -> tuple[Hit, ...]:
+        """Return the records that match a query best, best first, each with score and reason; ``least_score``: none
+        with a lower one. Raises InputError, StoreError."""
+        return self.retrieve(query, kinds=kinds, limit=limit, least_score=least_score).hits
+
+    def retrieve(
+        self,
+        query: str,
+        *,
+        kinds: Collection[Kind] = (),
+        limit: int = 10,
+        least_score: float = 0.0,
+        budget_tokens: int = SEARCH_TOKENS,
+        count: Callable[[MemoryRecord], int] = estimate_tokens,
+    ) -> Retrieval:
+        """Return hits that fit a budget together, as ``count`` counts them, with the events of the search. Raises
+        InputError, StoreError."""
+        asked = Query(
+            text=query,
+            reader=self.namespace,
+            at_s=self.now_s,
+            budget_tokens=budget_tokens,
+            most_hits=limit,
+            kinds=tuple(kinds),
+            least_score=least_score,
+        )
+        return find(self.store, asked, Means(count=count, embedder=self.embedder, signals=_SIGNALS))
 
     def list(
         self, *, kinds: Collection[Kind] = (), with_history: bool = False, limit: int = MOST_LISTED
@@ -218,8 +251,20 @@ class AgentMemory:
     def _add(self, record: MemoryRecord) -> MemoryRecord:
         now_s = self.now_s
         _check_key(record.key)
-        (added,) = self.store.add([replace(record, created_s=now_s)], at_s=now_s)
+        written = replace(record, created_s=now_s)
+        (added,) = self.store.add([written], vectors=self._embed(record.text), at_s=now_s)
         return added
+
+    def _embed(self, text: str) -> Vectors | None:
+        """Return the vector of a text. Without one the record is found by its words."""
+        if self.embedder is None:
+            return None
+        try:
+            [vector] = self.embedder.embed([text], purpose="document")
+        except EmbeddingFailed as failure:
+            _log.warning("A record has no vector, and is found by its words alone: %s", failure)
+            return None
+        return Vectors(self.embedder.name, self.embedder.size, {"0": vector})
 
 
 def open_memory(
@@ -228,7 +273,7 @@ def open_memory(
     tenant: str = "default",
     user: str = "",
     agent: str = "",
-    embedder: Embedder | None = None,
+    embedder: Embedder | CheckedEmbedder | None = None,
     clock: Callable[[], float] = time.time,
     limits: MemoryLimits = LIMITS,
     options: MemoryOptions = DEFAULTS,
@@ -243,8 +288,8 @@ def open_memory(
     namespace = Namespace(tenant, user, agent)
     check(options, MemoryOptions, advice="options are MemoryOptions(...)")
     if place is None or isinstance(place, str | os.PathLike):
-        open_at = lookup(RECORD_STORES, "sqlite", kind="memory store")
-        store: RecordStore = open_at(place, limits=limits)
+        open_at: Callable[..., RecordStore] = lookup(RECORD_STORES, "sqlite", kind="memory store")
+        store = open_at(place, limits=limits)
     else:
         store = place
     return AgentMemory(

@@ -23,9 +23,7 @@ _REASON_CHARS = 300
 class CheckedEmbedder:
     """An embedder whose calls end in time, with vectors of the size and model that it had when it was given."""
 
-    def __init__(
-        self, embedder: Embedder, *, share: float = MEANING_SHARE, timeout_s: float = TIMEOUT_S
-    ) -> None:
+    def __init__(self, embedder: Embedder, *, share: float = MEANING_SHARE, timeout_s: float = TIMEOUT_S) -> None:
         """``share``: how much nearness of its vectors counts beside the words, 0 to 1. Raises InputError."""
         if not 0 <= share <= 1 or not 0 < timeout_s < math.inf:
             raise InputError("Give a share from 0 to 1, and a timeout_s above 0.")

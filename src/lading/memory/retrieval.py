@@ -14,8 +14,8 @@ from msgspec import Struct
 from lading.effects import Steps
 from lading.errors import EmbeddingFailed
 from lading.events import RetrievalReduced
-from lading.memory.choosing import choose
 from lading.memory.checked_embedder import CheckedEmbedder
+from lading.memory.choosing import choose
 from lading.memory.neighbourhood import REACH, Evidence, cut_at_gaps, find_lender, spread
 from lading.memory.query_expansion import EXPANDED_WEIGHT, Expansion, expand
 from lading.memory.query_words import QueryWord, find_query_words
@@ -158,9 +158,7 @@ def _search(
     except EmbeddingFailed as failure:
         events.append(RetrievalReduced("embedder", str(failure)))
         return found
-    near = store.search_vector(
-        query.reader, vector, model=means.embedder.name, at_s=query.at_s, limit=MOST_FOUND
-    )
+    near = store.search_vector(query.reader, vector, model=means.embedder.name, at_s=query.at_s, limit=MOST_FOUND)
     if near:
         lowest, highest = near[-1].score, near[0].score
         for hit in near:

@@ -63,9 +63,7 @@ class Scale(NamedTuple):
     of the others."""
 
 
-def make_scale(
-    words: Iterable[QueryWord], found: Iterable[Mapping[str, float]], *, meaning_share: float
-) -> Scale:
+def make_scale(words: Iterable[QueryWord], found: Iterable[Mapping[str, float]], *, meaning_share: float) -> Scale:
     """Make the scale of a search from the words and what was found."""
     weights = {word.word: word.weight for word in words}
     best = dict.fromkeys(weights, 0.0)

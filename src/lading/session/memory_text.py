@@ -17,8 +17,9 @@ from lading.errors import LadingError
 from lading.events import ContextLeftOut, MemoryShown
 from lading.history.log import NO_COMPACTIONS
 from lading.memory.agent_memory import DAY_S, AgentMemory
-from lading.memory.records import MemoryRecord
-from lading.memory.shown import ShownMemory, dump_shown, show_record, write_background
+from lading.memory.records import KINDS, Kind, MemoryRecord
+from lading.memory.retrieval import Retrieval
+from lading.memory.shown import ShownMemory, dump_shown, show_hit, write_background
 from lading.messages import is_own, own_words
 from lading.stores import SessionStore
 from lading.task.evidence import Memory, write_bullets
@@ -30,6 +31,7 @@ _NONE_LEFT = "[standing instructions that are no longer in force]"
 _NAME = "memory"
 _REASON_CHARS = 400
 _QUERY_CHARS = 4_000
+_FOUND_KINDS: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "instruction")
 _WHOLE = frozenset({None, *NO_COMPACTIONS})
 
 
@@ -102,29 +104,28 @@ class MemoryText:
         """Return the hits for a step, as candidates of its payload."""
         query = "\n".join([*context.step.text, context.request])
         found = []
-        for record, score, reason in self._find(query):
-            shown = show_record(record, score=score, reason=reason)
-            age_days = max(self._memory.now_s - record.created_s, 0.0) / DAY_S
-            found.append(Memory(shown.id, shown.text, shown.score, shown.date, age_days, reason))
+        for hit in self._find(query).hits:
+            shown = show_hit(hit)
+            age_days = max(self._memory.now_s - hit.record.created_s, 0.0) / DAY_S
+            found.append(Memory(shown.id, shown.text, shown.score, shown.date, age_days, shown.reason))
         return found
 
-    def _find(self, query: str) -> list[tuple[MemoryRecord, float, str]]:
+    def _find(self, query: str) -> Retrieval:
         options = self._memory.options
         if not options.most_hits or not query.strip():
-            return []
-        hits = self._memory.search(query[:_QUERY_CHARS], limit=options.most_hits)
-        return [
-            (hit.record, hit.score, hit.reason)
-            for hit in hits
-            if hit.score >= options.threshold and not hit.record.is_rule
-        ]
+            return Retrieval()
+        return self._memory.retrieve(
+            query[:_QUERY_CHARS], kinds=_FOUND_KINDS, limit=options.most_hits, least_score=options.threshold
+        )
 
     def _search(self, engine: Engine, query: str) -> list[ShownMemory]:
         """Return the best hits that fit together, without what the conversation shows anyway."""
+        found = self._find(query)
+        engine.pending += found.events
         chosen: list[ShownMemory] = []
-        for record, score, reason in self._find(query):
-            tried = [*chosen, show_record(record, score=score, reason=reason)]
-            is_new = not _is_in_conversation(engine, record)
+        for hit in found.hits:
+            tried = [*chosen, show_hit(hit)]
+            is_new = not _is_in_conversation(engine, hit.record)
             if is_new and engine.count(own_words(write_background(tried))) <= self._memory.options.hit_tokens:
                 chosen = tried
         return chosen
