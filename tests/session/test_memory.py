@@ -234,7 +234,7 @@ def test_hits_are_bounded_in_number_and_tokens() -> None:
     for options, most in (
         (MemoryOptions(most_hits=2), 2),
         (MemoryOptions(most_hits=0), 0),
-        (MemoryOptions(hit_tokens=100), 1),
+        (MemoryOptions(hit_tokens=85), 1),
     ):
         with open_memory(options=options) as memory:
             for what in (

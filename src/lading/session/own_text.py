@@ -57,8 +57,8 @@ class OwnText:
         extend: Callable[..., None],
         stops: list[Event],
     ) -> None:
-        """Say standing instructions, make the step's payload, detect loops, search the memory, ask the providers; add
-        to the log what stays (``Session.extend``), before a request of the caller with this tail. Raises
+        """Say standing instructions, make the step's payload, detect loops, search the memory, ask the providers;
+        add to the log what stays (``Session.extend``), before a request of the caller with this tail. Raises
         LoopStopped, whose event is added to ``stops``, and like ``StepPayload.prepare``."""
         stay: list[Message] = []
         if self.memory is not None:

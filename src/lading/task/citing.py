@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from msgspec import to_builtins
+
 from lading import jsonbytes
 from lading.errors import InputError, LadingError, TamperedError
 from lading.request.manifest import unseal
 from lading.stores import SessionStore
 from lading.task.acceptance import KnownEvidence
 from lading.task.artifacts import Artifacts, StepResult, list_results
+from lading.task.recalled import RecalledMemory, list_recalled
 from lading.task.record import PayloadRecord, load_record, write_manifest
 
 OUTCOME = "acceptance.json"
@@ -45,7 +48,11 @@ def load_manifest(store: SessionStore, owner: tuple[str, str], *, call: int | No
     if frame is None:
         raise TamperedError("The session's first manifest is not a keyframe.")
     record = read_record(store, owner, digest=manifest.place.task)
-    return write_manifest(manifest, frame, record=record, acceptance=load_outcomes(store, owner, call=number))
+    acceptance = load_outcomes(store, owner, call=number)
+    recalled: Sequence[RecalledMemory] = ()
+    if manifest.place.memory or manifest.place.task:
+        recalled = list_recalled(store, owner, manifest, entries=store.load(*owner).entries)
+    return write_manifest(manifest, frame, record=record, acceptance=acceptance, memories=to_builtins(recalled))
 
 
 def load_outcomes(store: SessionStore, owner: tuple[str, str], *, call: int) -> list[dict[str, Any]]:

@@ -93,8 +93,10 @@ def write_manifest(
     *,
     record: PayloadRecord | None = None,
     acceptance: Sequence[Mapping[str, Any]] = (),
+    memories: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Make the document's ``manifest.json`` of one request. ``acceptance``: outcomes of its answer."""
+    """Make the document's ``manifest.json`` of one request. ``acceptance``: outcomes of its answer. ``memories``:
+    the records of a memory that it shows (``lading.task.recalled``)."""
     place = manifest.place
     step = f"task_{record.task_id}_step_{record.step_id}" if record else f"session_{place.session}"
     task: dict[str, Any] = {}
@@ -124,6 +126,7 @@ def write_manifest(
         "counts": manifest.counts,
         "tool_policy": manifest.tool_detail,
         "truncation_events": msgspec.to_builtins([*dropped, *truncation_events(manifest.decisions)]),
+        "memories": [*memories],
         "acceptance": [*acceptance],
         "checksum": f"sha256:{manifest.checksum}",
     }
