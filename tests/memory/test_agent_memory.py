@@ -80,9 +80,9 @@ def test_the_note_of_a_step_expires_unless_its_step_is_completed(memory: AgentMe
     here.note("a note of no step", key="plain")
     here.note("for an hour", key="short", ttl_s=3_600.0)
     assert texts(here.checkpoint("task/done")) == ["a note without a key", "a note of task/done"]
-    clock.sleep(2 * 3_600.0)
+    clock.now_s += 2 * 3_600.0
     assert here.recall("short") is None
-    clock.sleep(NOTE_TTL_S)
+    clock.now_s += NOTE_TTL_S
     assert texts(here.list()) == ["a note of no step", "a note without a key", "a note of task/done"]
     assert here.recall("lost") is None
     assert here.search("note of task/left") is not None
@@ -92,10 +92,10 @@ def test_the_note_of_a_step_expires_unless_its_step_is_completed(memory: AgentMe
 def test_the_same_note_written_again_is_one_note_with_a_new_end(memory: AgentMemory, clock: Clock) -> None:
     here = memory.for_session("work")
     here.note("watch the lease", ttl_s=DAY_S)
-    clock.sleep(DAY_S / 2)
+    clock.now_s += DAY_S / 2
     (again,) = [here.note("watch the lease", ttl_s=DAY_S)]
     assert again.salience == 2
-    clock.sleep(DAY_S * 0.75)
+    clock.now_s += DAY_S * 0.75
     assert texts(here.list()) == ["watch the lease"]
 
 

@@ -18,12 +18,11 @@ from lading.events import ContextLeftOut, MemoryShown, MemoryUsed
 from lading.memory import open_memory
 from lading.memory.agent_memory import AgentMemory, MemoryOptions
 from lading.memory.records import Origin
-from lading.memory.shown import load_shown
 from lading.messages import is_own
 from lading.session.memory_text import IN_FORCE, REVOKED
 from lading.stores.memory import MemoryStore
 from lading.task.evidence import Memory
-from lading.task.record import load_record
+from lading.task.record import load_record, load_shown
 from tests.examples import quick_first
 from tests.session.memories import TOOLS, contents, list_problems, reply
 

@@ -30,7 +30,7 @@ def talk(folder: Path, *, step: bool) -> None:
         open_memory(clock=lambda: 1_800_000_000.0) as memory,
         Session("gpt-4o", store=folder, name="work", memory=memory) as session,
     ):
-        memory.remember("The wedding is on 2031-05-03.")
+        memory.remember("The wedding invitation names the date 2031-05-03.")
         memory.remember("The wedding invitation has the number INV-7731.")
         session.add("Write the wedding invitation, please.")
         if step:
@@ -51,11 +51,11 @@ def test_hits_are_read_back_with_score_reason_and_use(tmp_path: Path) -> None:
         with Session("gpt-4o", store=folder, name="work") as session:
             store, owner, entries = session.store, session.settings.owner, session.entries
             manifests = [unseal(data) for data in store.manifests(*owner)]
-            found = [list_recalled(store, owner, one, entries=entries) for one in manifests]
+            found = [list_recalled(store, owner, manifest=one, entries=entries) for one in manifests]
             assert [len(one) for one in found] == [2, 2, 0]
             used = {one.text: one.is_used for one in found[0]}
             assert used == {
-                "The wedding is on 2031-05-03.": True,
+                "The wedding invitation names the date 2031-05-03.": True,
                 "The wedding invitation has the number INV-7731.": False,
             }
             assert all(0 < one.score <= 1 and one.reason and one.date == "2027-01-15" for one in found[0])

@@ -175,7 +175,7 @@ def read_recalled(request: Snapshot, folder: str) -> tuple[RecalledMemory, ...]:
         return ()
     owner = place.tenant, place.session
     with open_existing(folder) as store:
-        return list_recalled(store, owner, request.manifest, entries=store.load(*owner).entries)
+        return list_recalled(store, owner, manifest=request.manifest, entries=store.load(*owner).entries)
 
 
 def encode_request(request: Snapshot, recalled: Sequence[RecalledMemory] = ()) -> dict[str, Any]:

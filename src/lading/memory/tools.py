@@ -97,7 +97,7 @@ class Handled(NamedTuple):
     """Records written, read, found or listed."""
 
 
-class _Refusal(Exception):
+class _CannotAnswer(Exception):
     """Error text for a call that cannot be answered; the model reads it."""
 
 
@@ -128,7 +128,7 @@ def answer(
             return Handled(_write(call, said), does, given.key or "", int(said.get("found", True)))
         said = _list(memory)
         return Handled(_write(call, said), does, found=said["totalEntries"])
-    except (_Refusal, LadingError) as refused:
+    except (_CannotAnswer, LadingError) as refused:
         is_write = call.name == REMEMBER
         return Handled(_error(call, str(refused)), "wrote" if is_write else "read")
 
@@ -141,7 +141,7 @@ def _read_arguments(call: ToolCall) -> tuple[Literal["wrote", "read", "searched"
             return "wrote", msgspec.convert(given, _Remember)
         found = msgspec.convert(given, _Recall)
     except (ValueError, msgspec.ValidationError) as error:
-        raise _Refusal(f"The arguments are not those of {call.name}: {error}.") from error
+        raise _CannotAnswer(f"The arguments are not those of {call.name}: {error}.") from error
     if found.action == "store" or (found.action is None and found.key is not None and found.content is not None):
         return "wrote", found
     if found.query is not None:
@@ -149,7 +149,7 @@ def _read_arguments(call: ToolCall) -> tuple[Literal["wrote", "read", "searched"
     if found.key is not None:
         return "read", found
     if found.content is not None or found.action == "retrieve":
-        raise _Refusal("Give a key: the name of the note.")
+        raise _CannotAnswer("Give a key: the name of the note.")
     return "listed", found
 
 
@@ -161,7 +161,7 @@ def _remember(given: _Remember, memory: AgentMemory, origin: Origin) -> _Answer:
 
 def _store(given: _Recall, memory: AgentMemory, origin: Origin) -> _Answer:
     if not given.key or given.content is None:
-        raise _Refusal("Give a key and content to store a note.")
+        raise _CannotAnswer("Give a key and content to store a note.")
     key = _check(given.key, given.content, memory)
     return {"saved": True} | _describe_written(memory.note(given.content, key=key, origin=origin))
 
@@ -171,18 +171,18 @@ def _describe_written(written: MemoryRecord) -> _Answer:
 
 
 def _check(key: str, content: str, memory: AgentMemory) -> str:
-    """Return the key. Raises _Refusal for what a model may not write."""
+    """Return the key. Raises _CannotAnswer for what a model may not write."""
     if (size := _count_bytes(content)) > CONTENT_BYTES:
-        raise _Refusal(
+        raise _CannotAnswer(
             f"This has {size:,} bytes, and a note has at most {CONTENT_BYTES:,}. Write what matters, in several "
             "notes if need be."
         )
     if not content.strip():
-        raise _Refusal("The content is blank.")
+        raise _CannotAnswer("The content is blank.")
     if len(key) > KEY_CHARS:
-        raise _Refusal(f"A key has at most {KEY_CHARS} characters.")
+        raise _CannotAnswer(f"A key has at most {KEY_CHARS} characters.")
     if key and any(one.key == key for one in memory.instructions):
-        raise _Refusal(
+        raise _CannotAnswer(
             f"The key {key} is that of a standing instruction, which only the user changes. Take another."
         )
     return key

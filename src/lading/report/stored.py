@@ -48,7 +48,7 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
             calls[-1] = replace(calls[-1], simulated=Usage())
         if bill.repeats:
             calls[bill.repeats - 1] = replace(calls[bill.repeats - 1], append_only=Usage())
-        memories = list_recalled(store, (tenant, session), manifest, entries=entries)
+        memories = list_recalled(store, (tenant, session), manifest=manifest, entries=entries)
         memories = tuple(replace(one, text="") for one in memories)
         calls.append(
             CallData(

@@ -105,7 +105,7 @@ class RequestPlace(Struct, frozen=True, omit_defaults=True):
     task: str = ""
     """Digest of the stored record of its task's payload (``lading.task.record``); empty: there is none."""
     memory: str = ""
-    """Digest of the stored records of the memory in its tail (``lading.memory.shown``); empty: there are none."""
+    """Digest of the stored records of the memory in its tail (``lading.task.record``); empty: there are none."""
 
 
 class LogExtent(Struct, frozen=True, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""What a session's memory adds to its requests: standing instructions, said once, and hits for the newest message.
+"""Text that a session's memory adds to requests: standing instructions, said once, and hits for the newest message.
 
 An instruction stays as it was said until the user or the program changes it: then the message that has it is
 restated without it, and what is new is said anew. Hits are found once a turn and are volatile: they are at the end
@@ -19,11 +19,12 @@ from lading.history.log import NO_COMPACTIONS
 from lading.memory.agent_memory import DAY_S, AgentMemory
 from lading.memory.records import KINDS, Kind, MemoryRecord
 from lading.memory.retrieval import Retrieval
-from lading.memory.shown import ShownMemory, dump_shown, show_hit, write_background
+from lading.memory.shown import show_hit, write_background
 from lading.messages import is_own, own_words
 from lading.stores import SessionStore
 from lading.task.evidence import Memory, write_bullets
 from lading.task.packing import StepContext
+from lading.task.record import ShownMemory, dump_shown
 
 IN_FORCE = "Standing instructions, in force for the whole conversation:"
 REVOKED = "Standing instructions that are no longer in force:"

@@ -27,7 +27,7 @@ from lading.request.summary_calls import find_summarizer
 from lading.session.loop_detection import LoopDetection
 from lading.session.memory_text import MemoryText
 from lading.session.own_text import OwnText
-from lading.session.own_tools import OwnTools
+from lading.session.own_tools import OwnTools, make_own_tools
 from lading.session.providers import ContextProviders, read_providers
 from lading.settings import Settings, apply_profile, settings_for
 from lading.stores import SessionStore
@@ -147,7 +147,7 @@ def find_own_tools(
 ) -> OwnTools:
     """Return the tools that a session answers itself. ``offered``: the tools of its last request."""
     may_restore = options.restore and engine.changes_requests
-    return OwnTools(may_restore=may_restore, memory=memory, offered=offered)
+    return make_own_tools(may_restore=may_restore, memory=memory, offered=offered)
 
 
 def find_own_text(

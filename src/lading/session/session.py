@@ -287,7 +287,8 @@ class Session:
             self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
             self._followed = asked
         self._tools, self._fields = tools, fields
-        self._own_tools.choose(tools, may_offer=own_tools)
+        if (tools, own_tools) != (self._own_tools.tools, self._own_tools.may_offer):
+            self._own_tools = self._own_tools.choose(tools, may_offer=own_tools)
 
     def request(
         self,

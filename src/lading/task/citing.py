@@ -51,7 +51,7 @@ def load_manifest(store: SessionStore, owner: tuple[str, str], *, call: int | No
     acceptance = load_outcomes(store, owner, call=number)
     recalled: Sequence[RecalledMemory] = ()
     if manifest.place.memory or manifest.place.task:
-        recalled = list_recalled(store, owner, manifest, entries=store.load(*owner).entries)
+        recalled = list_recalled(store, owner, manifest=manifest, entries=store.load(*owner).entries)
     return write_manifest(manifest, frame, record=record, acceptance=acceptance, memories=to_builtins(recalled))
 
 

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from lading.errors import FloorsExceedWindow, InputError, PackInvalid
 from lading.jsonbytes import digest
-from lading.memory.shown import ShownMemory
 from lading.stores import NO_BLOBS
 from lading.task.acceptance import Acceptance, Checks
 from lading.task.allocator import BUDGETS, LAYERS, Floors, LayerBudgets, TaskProfile, allocate
@@ -34,7 +33,7 @@ from lading.task.evidence import (
     write_evidence,
     write_memory,
 )
-from lading.task.record import LayerRecord, PayloadRecord, ShownArtifact, group_dropped
+from lading.task.record import LayerRecord, PayloadRecord, ShownArtifact, ShownMemory, group_dropped
 from lading.task.selection import select
 from lading.task.signals import (
     AllocatorSignals,

@@ -8,11 +8,10 @@ from itertools import islice, takewhile
 from msgspec import Struct
 
 from lading.history.log import Entry
-from lading.memory.shown import ShownMemory, load_shown
 from lading.messages import is_spoken
 from lading.request.manifest import Manifest
 from lading.stores import SessionStore
-from lading.task.record import load_record
+from lading.task.record import ShownMemory, load_record, load_shown
 from lading.task.signals import find_used
 
 
@@ -29,7 +28,7 @@ class RecalledMemory(Struct, frozen=True, omit_defaults=True):
 
 
 def list_recalled(
-    store: SessionStore, owner: tuple[str, str], manifest: Manifest, *, entries: Sequence[Entry]
+    store: SessionStore, owner: tuple[str, str], *, manifest: Manifest, entries: Sequence[Entry]
 ) -> tuple[RecalledMemory, ...]:
     """List the records that a request showed in its tail or payload. ``entries``: the whole log. Raises
     TamperedError, StoreError."""

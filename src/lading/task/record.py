@@ -15,7 +15,6 @@ from msgspec import Struct
 from lading import jsonbytes
 from lading.errors import TamperedError
 from lading.history.truncations import Truncation, truncation_events
-from lading.memory.shown import ShownMemory
 from lading.request.manifest import Frame, Manifest
 from lading.task.evidence import Provenance
 
@@ -48,6 +47,18 @@ class LayerRecord(Struct, frozen=True, omit_defaults=True):
     tokens: int
     """After what other layers do not need was handed on."""
     used: int = 0
+
+
+class ShownMemory(Struct, frozen=True, omit_defaults=True):
+    """A record as one request or payload shows it."""
+
+    id: str
+    text: str = ""
+    """As it is shown."""
+    score: float = 0.0
+    date: str = ""
+    reason: str = ""
+    """Why it was found."""
 
 
 class PayloadRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,6 +96,20 @@ def load_record(data: bytes) -> PayloadRecord:
         return msgspec.convert(jsonbytes.load(data), PayloadRecord)
     except ValueError as error:
         raise TamperedError(f"The record of a payload cannot be read: {error}.") from error
+
+
+def dump_shown(shown: Iterable[ShownMemory]) -> tuple[str, bytes]:
+    """Return shown records as bytes, with their digest."""
+    data = jsonbytes.dump(msgspec.to_builtins([*shown]))
+    return jsonbytes.digest(data), data
+
+
+def load_shown(data: bytes) -> tuple[ShownMemory, ...]:
+    """Read shown records. Raises TamperedError."""
+    try:
+        return msgspec.convert(jsonbytes.load(data), tuple[ShownMemory, ...])
+    except ValueError as error:
+        raise TamperedError(f"The shown records of a memory cannot be read: {error}.") from error
 
 
 def write_manifest(
