@@ -13,7 +13,7 @@ from lading.task.greedy import Choice, fill
 STEEPNESS = 4
 """The value of a hit is its score to this power: one that has twice as much of the question is worth 16 others, so
 that tokens decide among nearly equal ones only."""
-_SPARE = 3
+_SPARE = 2
 """Hits of as many budgets are weighed against each other; those behind them have lower scores."""
 
 

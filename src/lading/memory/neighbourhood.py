@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lading.memory.records import MemoryRecord
-from lading.memory.store import Beside
+from lading.memory.store import Beside, Placed
 
 REACH = 2
 """Records before and after a hit that its words reach."""
@@ -39,28 +38,16 @@ def find_lender(found: Mapping[str, Mapping[str, float]], beside: Mapping[str, B
     return {name: lender for name, (_, lender) in lenders.items() if lender}
 
 
-def list_reached(beside: Beside | None) -> list[tuple[MemoryRecord, float]]:
-    """Return the records that a hit lends its words to, each with its share."""
+def list_reached(beside: Beside | None) -> list[tuple[Placed, float]]:
+    """Return the records that a hit lends its words to, each with its share: those up to the first gap."""
     if beside is None:
         return []
-    return [
-        (record, 1 / (1 + distance))
-        for side in (beside.before, beside.after)
-        for distance, record in enumerate(side[:REACH], start=1)
-    ]
-
-
-def cut_at_gaps(record: MemoryRecord, beside: Beside) -> Beside:
-    """Keep those beside a record up to the first gap of more than ``MOST_GAP_S`` between two of them."""
-    return Beside(_cut(record, beside.before), _cut(record, beside.after))
-
-
-def _cut(record: MemoryRecord, side: Sequence[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    kept: list[MemoryRecord] = []
-    last = record
-    for other in side:
-        if abs(other.created_s - last.created_s) > MOST_GAP_S:
-            break
-        kept.append(other)
-        last = other
-    return tuple(kept)
+    reached: list[tuple[Placed, float]] = []
+    for side in (beside.before, beside.after):
+        last_s = beside.created_s
+        for distance, other in enumerate(side[:REACH], start=1):
+            if abs(other.created_s - last_s) > MOST_GAP_S:
+                break
+            reached.append((other, 1 / (1 + distance)))
+            last_s = other.created_s
+    return reached

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from heapq import nsmallest
 
 from msgspec import Struct
 
@@ -16,7 +17,7 @@ from lading.errors import EmbeddingFailed
 from lading.events import RetrievalReduced
 from lading.memory.choosing import choose
 from lading.memory.checked_embedder import CheckedEmbedder
-from lading.memory.neighbourhood import REACH, Evidence, cut_at_gaps, find_lender, spread
+from lading.memory.neighbourhood import REACH, Evidence, find_lender, spread
 from lading.memory.query_expansion import EXPANDED_WEIGHT, Expansion, expand
 from lading.memory.query_words import QueryWord, find_query_words
 from lading.memory.records import Kind, MemoryRecord, Namespace
@@ -37,6 +38,8 @@ from lading.validation import check, check_count
 
 MOST_FOUND = 100
 """Records that each of the words and the vectors find; those beside them are hits too."""
+_SPARE = 2
+"""As many records as hits are read: whom and when they are about can change their order."""
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -178,29 +181,26 @@ def _rank(
     found: Evidence,
     means: Means,
 ) -> tuple[list[Ranked], dict[str, str]]:
-    """Return the records that were found and those beside them, best first, and by id whose words were lent to
-    one that has none."""
-    records = store.get(query.reader, found)
-    beside = _find_beside(store, query, records) if "neighbours" in means.signals else {}
+    """Return the best of the records that were found and of those beside them, best first, and by id whose words
+    were lent to one that has none."""
+    beside: Mapping[str, Beside] = {}
+    if "neighbours" in means.signals:
+        beside = store.around(query.reader, found, count=REACH, at_s=query.at_s)
     reached = spread(found, beside)
-    for sides in beside.values():
-        records.update((other.id, other) for side in sides for other in side)
     scale = make_scale(words, found.values(), meaning_share=means.embedder.share if means.embedder else 0.0)
+    scores = {name: score_words(by_word, scale, means.signals) for name, by_word in reached.items()}
+    best = nsmallest(_SPARE * query.most_hits, scores, key=lambda name: (-scores[name], len(name), name))
+    records = store.get(query.reader, best)
     ranked = [
         score_record(
             record,
             (found.get(name, {}), reached[name]),
-            score=score_words(reached[name], scale, means.signals),
+            score=scores[name],
             question=question,
             signals=means.signals,
         )
         for name, record in records.items()
-        if name in reached and (not query.kinds or record.kind in query.kinds)
+        if not query.kinds or record.kind in query.kinds
     ]
     ranked.sort(key=lambda hit: (-hit.score, len(hit.record.id), hit.record.id))
     return ranked, find_lender(found, beside)
-
-
-def _find_beside(store: RecordStore, query: Query, records: Mapping[str, MemoryRecord]) -> dict[str, Beside]:
-    beside = store.around(query.reader, records, count=REACH, at_s=query.at_s)
-    return {name: cut_at_gaps(records[name], sides) for name, sides in beside.items() if name in records}

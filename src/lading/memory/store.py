@@ -41,11 +41,19 @@ class WordHit(NamedTuple):
     """What each word, as it was given, adds to the score; without words that the record does not have."""
 
 
-class Beside(NamedTuple):
-    """The records before and after another one, each from the nearest on."""
+class Placed(NamedTuple):
+    """A record, and when it was written, in seconds since 1970."""
 
-    before: tuple[MemoryRecord, ...]
-    after: tuple[MemoryRecord, ...]
+    id: str
+    created_s: float
+
+
+class Beside(NamedTuple):
+    """When a record was written, and those before and after it, each from the nearest on."""
+
+    created_s: float
+    before: tuple[Placed, ...]
+    after: tuple[Placed, ...]
 
 
 class Vectors(NamedTuple):
