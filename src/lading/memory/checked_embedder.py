@@ -23,9 +23,7 @@ _REASON_CHARS = 300
 class CheckedEmbedder:
     """An embedder whose calls end in time, with vectors of the size and model that it had when it was given."""
 
-    def __init__(
-        self, embedder: Embedder, *, share: float = MEANING_SHARE, timeout_s: float = TIMEOUT_S
-    ) -> None:
+    def __init__(self, embedder: Embedder, *, share: float = MEANING_SHARE, timeout_s: float = TIMEOUT_S) -> None:
         """``share``: how much nearness of its vectors counts beside the words, 0 to 1. Raises InputError."""
         if not 0 <= share <= 1 or not 0 < timeout_s < math.inf:
             raise InputError("Give a share from 0 to 1, and a timeout_s above 0.")
@@ -66,6 +64,7 @@ class CheckedEmbedder:
             raise EmbeddingFailed(f"its model changed from {self.name} to {name}: embed the records again")
         if not isinstance(vectors, list) or len(vectors) != count:
             raise EmbeddingFailed(f"it did not give {count} vectors")
+        self.size = self.size or len(vectors[0])
         for vector in vectors:
             if len(vector) != self.size:
                 raise EmbeddingFailed(f"it gave a vector of {len(vector)} numbers, not of {self.size}")

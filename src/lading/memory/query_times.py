@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
@@ -48,7 +48,7 @@ def find_spans(text: str, *, at_s: float) -> tuple[TimeSpan, ...]:
     if not _MAY_HAVE_TIME.search(folded):
         return ()
     try:
-        today = datetime.fromtimestamp(at_s, timezone.utc).date()
+        today = datetime.fromtimestamp(at_s, UTC).date()
     except (OverflowError, ValueError, OSError):
         return ()
     return tuple(islice(_read_spans(folded, today), MOST_SPANS))
@@ -161,17 +161,22 @@ _FORMS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (re.compile(rf"\b{_MONTH} {_DAY},?(?: {_YEAR})?"), _read_day),
     (re.compile(rf"\b{_MONTH},? {_YEAR}"), _read_month),
     (re.compile(rf"\b(?:in|during|since|early|late|last|this) {_MONTH}(?P<year>(?!))?"), _read_month),
-    (re.compile(r"\bthe day before yesterday\b|\byesterday\b|\btoday\b|\btonight\b|\blast night\b"), _read_near_day),
+    (
+        re.compile(r"\bthe day before yesterday\b|\byesterday\b|\btoday\b|\btonight\b|\blast night\b"),
+        _read_near_day,
+    ),
     (re.compile(r"\b(?P<which>last|past|previous|this) (?P<unit>week|month|year)\b"), _read_unit),
     (
-        re.compile(r"\b(?P<count>\d{1,3}|an?|one|two|three|four|five|six|seven) (?P<unit>day|week|month|year)s? ago\b"),
+        re.compile(
+            r"\b(?P<count>\d{1,3}|an?|one|two|three|four|five|six|seven) (?P<unit>day|week|month|year)s? ago\b"
+        ),
         _read_ago,
     ),
     (re.compile(rf"\b(?:last|on|this past) {_WEEKDAY}"), _read_weekday),
     (re.compile(rf"\b(?:in|during|since|of) {_YEAR}"), _read_year),
 )
 _MAY_HAVE_TIME = re.compile(
-    rf"\d{{4}}|\b{_MONTH}|day\b|tonight|night|week|month|year|\b(?:mon|tue|wed|thu|fri|sat|sun)"
+    rf"\d{{4}}|\b{_MONTH}|day\b|\bago\b|tonight|night|week|month|year|\b(?:mon|tue|wed|thu|fri|sat|sun)"
 )
 
 

@@ -6,7 +6,7 @@ do. ``find`` runs it without a model. It reads no clock: equal stores, questions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import nsmallest
 
@@ -15,9 +15,9 @@ from msgspec import Struct
 from lading.effects import Steps
 from lading.errors import EmbeddingFailed
 from lading.events import RetrievalReduced
-from lading.memory.choosing import choose
 from lading.memory.checked_embedder import CheckedEmbedder
-from lading.memory.neighbourhood import REACH, Evidence, find_lender, spread
+from lading.memory.choosing import choose
+from lading.memory.neighbourhood import REACH, Evidence, spread
 from lading.memory.query_expansion import EXPANDED_WEIGHT, Expansion, expand
 from lading.memory.query_words import QueryWord, find_query_words
 from lading.memory.records import Kind, MemoryRecord, Namespace
@@ -28,12 +28,13 @@ from lading.memory.scoring import (
     Ranked,
     ReadQuestion,
     Signal,
+    explain,
     make_scale,
+    raise_score,
     read_question,
-    score_record,
     score_words,
 )
-from lading.memory.store import Beside, RecordStore
+from lading.memory.store import RecordStore
 from lading.validation import check, check_count
 
 MOST_FOUND = 100
@@ -116,7 +117,8 @@ def retrieve(store: RecordStore, query: Query, means: Means) -> Steps[Retrieval]
     texts = yield from expand(query.text, means.expansions, events=events)
     words = _add_words(question.words, texts)
     found = _search(store, query, words, texts=texts, means=means, events=events)
-    ranked, needs = _rank(store, query, question=question, words=words, found=found, means=means)
+    reached, needs = _spread(store, query, found, signals=means.signals)
+    ranked = _rank(store, query, question=question, words=words, reached=reached, means=means)
     if means.reranker is not None:
         ranked = yield from rerank(query.text, ranked, means.reranker, events=events)
     chosen = choose(
@@ -126,7 +128,10 @@ def retrieve(store: RecordStore, query: Query, means: Means) -> Steps[Retrieval]
         needs=needs,
         signals=means.signals,
     )
-    hits = tuple(Hit(hit.record, hit.score, hit.reason, tokens) for hit, tokens in chosen)
+    hits = tuple(
+        Hit(record, score, explain(found.get(record.id, {}), reached[record.id], signs), tokens)
+        for (record, score, signs), tokens in chosen
+    )
     return Retrieval(hits, sum(hit.tokens for hit in hits), tuple(events))
 
 
@@ -161,9 +166,7 @@ def _search(
     except EmbeddingFailed as failure:
         events.append(RetrievalReduced("embedder", str(failure)))
         return found
-    near = store.search_vector(
-        query.reader, vector, model=means.embedder.name, at_s=query.at_s, limit=MOST_FOUND
-    )
+    near = store.search_vector(query.reader, vector, model=means.embedder.name, at_s=query.at_s, limit=MOST_FOUND)
     if near:
         lowest, highest = near[-1].score, near[0].score
         for hit in near:
@@ -172,35 +175,30 @@ def _search(
     return found
 
 
+def _spread(
+    store: RecordStore, query: Query, found: Evidence, *, signals: AbstractSet[Signal]
+) -> tuple[Evidence, dict[str, str]]:
+    if "neighbours" not in signals:
+        return found, {}
+    return spread(found, store.around(query.reader, found, count=REACH, at_s=query.at_s))
+
+
 def _rank(
     store: RecordStore,
     query: Query,
     *,
     question: ReadQuestion,
     words: Sequence[QueryWord],
-    found: Evidence,
+    reached: Evidence,
     means: Means,
-) -> tuple[list[Ranked], dict[str, str]]:
-    """Return the best of the records that were found and of those beside them, best first, and by id whose words
-    were lent to one that has none."""
-    beside: Mapping[str, Beside] = {}
-    if "neighbours" in means.signals:
-        beside = store.around(query.reader, found, count=REACH, at_s=query.at_s)
-    reached = spread(found, beside)
-    scale = make_scale(words, found.values(), meaning_share=means.embedder.share if means.embedder else 0.0)
+) -> list[Ranked]:
+    """Return the best of the records that were found and of those beside them, best first."""
+    scale = make_scale(words, reached.values(), meaning_share=means.embedder.share if means.embedder else 0.0)
     scores = {name: score_words(by_word, scale, means.signals) for name, by_word in reached.items()}
     best = nsmallest(_SPARE * query.most_hits, scores, key=lambda name: (-scores[name], len(name), name))
-    records = store.get(query.reader, best)
     ranked = [
-        score_record(
-            record,
-            (found.get(name, {}), reached[name]),
-            score=scores[name],
-            question=question,
-            signals=means.signals,
-        )
-        for name, record in records.items()
+        raise_score(record, scores[name], question=question, signals=means.signals)
+        for name, record in store.get(query.reader, best).items()
         if not query.kinds or record.kind in query.kinds
     ]
-    ranked.sort(key=lambda hit: (-hit.score, len(hit.record.id), hit.record.id))
-    return ranked, find_lender(found, beside)
+    return sorted(ranked, key=lambda hit: (-hit.score, len(hit.record.id), hit.record.id))

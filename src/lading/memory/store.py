@@ -99,10 +99,8 @@ class RecordStore(Protocol):
     ) -> tuple[MemoryRecord, ...]:
         """List records, newest first. ``with_history``: superseded and expired ones too."""
 
-    def around(
-        self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float
-    ) -> dict[str, Beside]:
-        """Return for each of these ids that the reader sees up to ``count`` shown records before it and after it, in
+    def around(self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float) -> dict[str, Beside]:
+        """Return for each of these ids that the reader sees up to ``count`` shown records before and after it, in
         the order of ids, within its own namespace."""
 
     def search_words(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lading.errors import InputError, LadingError, MemoryFull, StoreError
 from lading.memory.records import Kind, MemoryRecord, Namespace, Origin, Validity
-from lading.memory.store import LIMITS, MemoryLimits, RecordStore, Scored, Vectors
+from lading.memory.store import LIMITS, MemoryLimits, RecordStore, Scored, Vectors, WordHit
 
 OWNER = Namespace("acme", "ada", "coder", "s1")
 ODD_TEXTS = (
@@ -360,7 +360,7 @@ def add(
     return [record.id for record in store.add(written, at_s=1.0)]
 
 
-def ids_of(hits: Sequence[Scored]) -> set[str]:
+def ids_of(hits: Sequence[Scored] | Sequence[WordHit]) -> set[str]:
     """Return the ids of hits."""
     return {hit.id for hit in hits}
 
