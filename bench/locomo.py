@@ -1,9 +1,9 @@
 """Evidence recall of the memory's search on LoCoMo, beside plain BM25: ``python -m bench.locomo``.
 
 The recall of a question is the share of its evidence documents among those that the budget holds (1,000, 2,000
-and 4,000 tokens, by cl100k); figures are means over the questions that have evidence. Plain BM25 fills the budget in
-the order of its scores, leaving out what no longer fits. Each document is a record with its words as they are; when
-it was said, and by whom, which stand in front of it, are the record's time and entity.
+and 4,000 tokens, by cl100k); figures are means over the questions that have evidence. Plain BM25 fills the budget
+in the order of its scores, leaving out what no longer fits. Each document is a record with its words as they are;
+when it was said, and by whom, which stand in front of it, are the record's time and entity.
 """
 
 from __future__ import annotations

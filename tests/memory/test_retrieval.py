@@ -205,7 +205,7 @@ def test_meaning_finds_what_words_do_not() -> None:
 
 def test_an_embedder_that_fails_leaves_the_words() -> None:
     class Broken(Axes):
-        def embed(self, texts: Sequence[str], *, purpose: Purpose) -> list[tuple[float, float]]:
+        def embed(self, texts: Sequence[str], *, purpose: Purpose) -> list[tuple[float, float]]:  # noqa: ARG002
             raise OSError("no network")
 
     query = Query(text="offsite", reader=ADA, at_s=NOW_S, budget_tokens=100)

@@ -42,6 +42,8 @@ class CheckedEmbedder:
         vectors = attempt(lambda: outcome.result(self.timeout_s))
         if isinstance(vectors, TimeoutError):
             raise EmbeddingFailed(f"no answer within {self.timeout_s:g} s")
+        if isinstance(vectors, EmbeddingFailed):
+            raise vectors
         if isinstance(vectors, Exception):
             raise EmbeddingFailed(describe_error(vectors)[:_REASON_CHARS]) from vectors
         return self._check(vectors, len(texts))

@@ -104,7 +104,7 @@ def raise_score(
 
 
 def explain(own: Mapping[str, float], reached: Mapping[str, float], signs: Iterable[str]) -> str:
-    """Say in a few words why a record was found. ``own``: what it has of its own; ``reached``: with what is lent."""
+    """Say in a few words why a record was found. ``own``: what it has itself; ``reached``: with what is lent."""
     ranked = sorted((-value, word) for word, value in reached.items() if word != MEANING)
     words = [word if word in own else f"{word} (beside it)" for _, word in ranked[:_REASON_WORDS]]
     said = [f"words: {', '.join(words)}"] if words else []
