@@ -55,7 +55,8 @@ def add_record(
     terms = count_terms(record.text)
     size = _count_bytes(record.text)
     sql.execute(
-        "INSERT INTO record (namespace, kind, terms, expires_s, salience, bytes, key) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO record (namespace, kind, terms, expires_s, salience, bytes, key, created_s) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             namespace.id,
             record.kind,
@@ -64,6 +65,7 @@ def add_record(
             record.salience,
             size,
             _encode_key(record.key),
+            record.created_s or at_s,
         ),
     )
     number = int(sql.execute("SELECT last_insert_rowid()").fetchone()[0])

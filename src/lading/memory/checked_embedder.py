@@ -42,6 +42,8 @@ class CheckedEmbedder:
         vectors = attempt(lambda: outcome.result(self.timeout_s))
         if isinstance(vectors, TimeoutError):
             raise EmbeddingFailed(f"no answer within {self.timeout_s:g} s")
+        if isinstance(vectors, EmbeddingFailed):
+            raise vectors
         if isinstance(vectors, Exception):
             raise EmbeddingFailed(describe_error(vectors)[:_REASON_CHARS]) from vectors
         return self._check(vectors, len(texts))
@@ -64,6 +66,7 @@ class CheckedEmbedder:
             raise EmbeddingFailed(f"its model changed from {self.name} to {name}: embed the records again")
         if not isinstance(vectors, list) or len(vectors) != count:
             raise EmbeddingFailed(f"it did not give {count} vectors")
+        self.size = self.size or len(vectors[0])
         for vector in vectors:
             if len(vector) != self.size:
                 raise EmbeddingFailed(f"it gave a vector of {len(vector)} numbers, not of {self.size}")

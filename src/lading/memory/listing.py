@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 
 from lading.memory.records import KINDS, Kind
+from lading.memory.store import Beside, Placed
 from lading.memory.word_search import Shown
 
 
@@ -34,24 +35,20 @@ def list_newest(
 
 def list_around(
     sql: sqlite3.Connection, namespaces: Sequence[int], *, records: Iterable[int], count: int, shown: Shown
-) -> dict[int, tuple[list[int], list[int]]]:
-    """Return for each of these records the numbers of up to ``count`` ones before it and after it, of its namespace,
-    each from the nearest on."""
-    found: dict[int, tuple[list[int], list[int]]] = {}
+) -> dict[str, Beside]:
+    """Return for each of these records up to ``count`` ones before it and after it, of its namespace."""
+    found: dict[str, Beside] = {}
+    queries = [
+        f"SELECT CAST(id AS TEXT), created_s FROM record INDEXED BY record_order "
+        f"WHERE namespace = ? AND id {side} ? AND {shown.condition} ORDER BY id {order} LIMIT ?"
+        for side, order in (("<", "DESC"), (">", "ASC"))
+    ]
     for number in records:
-        row = sql.execute("SELECT namespace FROM record WHERE id = ?", (number,)).fetchone()
+        row = sql.execute("SELECT namespace, created_s FROM record WHERE id = ?", (number,)).fetchone()
         if row is not None and row[0] in namespaces:
-            before, after = (
-                _read_numbers(
-                    sql.execute(
-                        f"SELECT id FROM record INDEXED BY record_order WHERE namespace = ? AND id {side} ? "
-                        f"AND {shown.condition} ORDER BY id {order} LIMIT ?",
-                        (row[0], number, *shown.values, max(count, 0)),
-                    )
-                )
-                for side, order in (("<", "DESC"), (">", "ASC"))
-            )
-            found[number] = before, after
+            values = (row[0], number, *shown.values, max(count, 0))
+            before, after = (tuple(map(Placed._make, sql.execute(query, values))) for query in queries)
+            found[str(number)] = Beside(row[1], before, after)
     return found
 
 

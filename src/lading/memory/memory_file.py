@@ -26,7 +26,7 @@ _TABLES = (
         id INTEGER PRIMARY KEY AUTOINCREMENT, namespace INTEGER NOT NULL REFERENCES namespace,
         superseded_by INTEGER NOT NULL DEFAULT 0, kind TEXT NOT NULL, terms INTEGER NOT NULL,
         expires_s REAL, salience INTEGER NOT NULL, model INTEGER NOT NULL DEFAULT 0,
-        bytes INTEGER NOT NULL, key BLOB NOT NULL)""",
+        bytes INTEGER NOT NULL, key BLOB NOT NULL, created_s REAL NOT NULL)""",
     "CREATE INDEX record_kind ON record (namespace, superseded_by, kind, id)",
     "CREATE INDEX record_order ON record (namespace, id) WHERE superseded_by = 0",
     "CREATE INDEX record_key ON record (namespace, key, id) WHERE key <> x''",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from lading.memory.records import MemoryRecord
 from lading.memory.store import Beside
 
 REACH = 2
@@ -15,52 +14,37 @@ Evidence = dict[str, dict[str, float]]
 """By id: what each word, or another signal, adds to a record's score."""
 
 
-def spread(found: Mapping[str, Mapping[str, float]], beside: Mapping[str, Beside]) -> Evidence:
+def spread(
+    found: Mapping[str, Mapping[str, float]], beside: Mapping[str, Beside]
+) -> tuple[Evidence, dict[str, str]]:
     """Return what was found with what each record lends to those beside it: the nearest have a half of it, the next
-    ones a third. A record counts a word once, by the best of its own and lent ones."""
+    ones a third. A record counts a word once, by the best of its own and lent ones. And, for each that has nothing
+    of its own, the id of the one that lends it the most."""
     reached: Evidence = {name: dict(words) for name, words in found.items()}
+    lenders: dict[str, tuple[float, str]] = {}
     for name, words in found.items():
+        total = sum(words.values())
         for neighbour, share in list_reached(beside.get(name)):
-            lent = reached.setdefault(neighbour.id, {})
+            lent = reached.setdefault(neighbour, {})
             for word, score in words.items():
                 if score * share > lent.get(word, 0.0):
                     lent[word] = score * share
-    return reached
+            if neighbour not in found:
+                lenders[neighbour] = max(lenders.get(neighbour, (0.0, "")), (total * share, name))
+    return reached, {name: lender for name, (_, lender) in lenders.items()}
 
 
-def find_lender(found: Mapping[str, Mapping[str, float]], beside: Mapping[str, Beside]) -> dict[str, str]:
-    """Return, for each record that has nothing of its own, the id of the hit that lends it the most."""
-    lenders: dict[str, tuple[float, str]] = {}
-    for name in found:
-        total = sum(found[name].values())
-        for neighbour, share in list_reached(beside.get(name)):
-            if neighbour.id not in found:
-                lenders[neighbour.id] = max(lenders.get(neighbour.id, (0.0, "")), (total * share, name))
-    return {name: lender for name, (_, lender) in lenders.items() if lender}
-
-
-def list_reached(beside: Beside | None) -> list[tuple[MemoryRecord, float]]:
-    """Return the records that a hit lends its words to, each with its share."""
+def list_reached(beside: Beside | None) -> list[tuple[str, float]]:
+    """Return the ids that a hit lends its words to, each with its share: those up to the first gap."""
     if beside is None:
         return []
-    return [
-        (record, 1 / (1 + distance))
-        for side in (beside.before, beside.after)
-        for distance, record in enumerate(side[:REACH], start=1)
-    ]
-
-
-def cut_at_gaps(record: MemoryRecord, beside: Beside) -> Beside:
-    """Keep those beside a record up to the first gap of more than ``MOST_GAP_S`` between two of them."""
-    return Beside(_cut(record, beside.before), _cut(record, beside.after))
-
-
-def _cut(record: MemoryRecord, side: Sequence[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    kept: list[MemoryRecord] = []
-    last = record
-    for other in side:
-        if abs(other.created_s - last.created_s) > MOST_GAP_S:
-            break
-        kept.append(other)
-        last = other
-    return tuple(kept)
+    reached: list[tuple[str, float]] = []
+    for side in (beside.before, beside.after):
+        last_s, distance = beside.created_s, 1
+        for other, created_s in side[:REACH]:
+            if abs(created_s - last_s) > MOST_GAP_S:
+                break
+            distance += 1
+            reached.append((other, 1 / distance))
+            last_s = created_s
+    return reached

@@ -176,7 +176,7 @@ _FORMS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (re.compile(rf"\b(?:in|during|since|of) {_YEAR}"), _read_year),
 )
 _MAY_HAVE_TIME = re.compile(
-    rf"\d{{4}}|\b{_MONTH}|day\b|tonight|night|week|month|year|\b(?:mon|tue|wed|thu|fri|sat|sun)"
+    rf"\d{{4}}|\b{_MONTH}|day\b|\bago\b|tonight|night|week|month|year|\b(?:mon|tue|wed|thu|fri|sat|sun)"
 )
 
 

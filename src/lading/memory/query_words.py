@@ -17,9 +17,9 @@ FUNCTION_WORDS = frozenset(
     a about after again ago all also am an and any are as at be because been before being both but by can could did
     do does doing don down during each ever few for from further had has have having he her here hers him his how i
     if in into is it its itself just let like many may me might more most much must my no nor not now of off on once
-    only or other our out over own please same shall she should so some such tell than that the their them then there
-    these they this those through to too under until up us very was we were what when where whether which while who
-    whom whose why will with would yes you your yours s t d m ll re ve
+    only or other our out over own please same shall she should so some such tell than that the their them then
+    there these they this those through to too under until up us very was we were what when where whether which
+    while who whom whose why will with would yes you your yours s t d m ll re ve
     """.split()  # noqa: SIM905 - a list of words reads as words
 )
 """English words of grammar, of questions, and the rests of contractions. Those of other languages count little by

@@ -54,9 +54,7 @@ def rerank(
         return list(ranked)
     places = {at: place for place, at in enumerate(order)}
     moved = [
-        hit._replace(
-            score=(hit.score + 1 - places.get(at, len(first)) / len(first)) / 2, reason=f"{hit.reason}; reranked"
-        )
+        Ranked(hit.record, (hit.score + 1 - places.get(at, len(first)) / len(first)) / 2, (*hit.signs, "reranked"))
         for at, hit in enumerate(first)
     ]
     return sorted([*moved, *rest], key=lambda hit: (-hit.score, len(hit.record.id), hit.record.id))

@@ -6,8 +6,9 @@ do. ``find`` runs it without a model. It reads no clock: equal stores, questions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from heapq import nsmallest
 
 from msgspec import Struct
 
@@ -16,7 +17,7 @@ from lading.errors import EmbeddingFailed
 from lading.events import RetrievalReduced
 from lading.memory.checked_embedder import CheckedEmbedder
 from lading.memory.choosing import choose
-from lading.memory.neighbourhood import REACH, Evidence, cut_at_gaps, find_lender, spread
+from lading.memory.neighbourhood import REACH, Evidence, spread
 from lading.memory.query_expansion import EXPANDED_WEIGHT, Expansion, expand
 from lading.memory.query_words import QueryWord, find_query_words
 from lading.memory.records import Kind, MemoryRecord, Namespace
@@ -27,16 +28,19 @@ from lading.memory.scoring import (
     Ranked,
     ReadQuestion,
     Signal,
+    explain,
     make_scale,
+    raise_score,
     read_question,
-    score_record,
     score_words,
 )
-from lading.memory.store import Beside, RecordStore
+from lading.memory.store import RecordStore
 from lading.validation import check, check_count
 
 MOST_FOUND = 100
 """Records that each of the words and the vectors find; those beside them are hits too."""
+_SPARE = 2
+"""As many records as hits are read: whom and when they are about can change their order."""
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -113,7 +117,8 @@ def retrieve(store: RecordStore, query: Query, means: Means) -> Steps[Retrieval]
     texts = yield from expand(query.text, means.expansions, events=events)
     words = _add_words(question.words, texts)
     found = _search(store, query, words, texts=texts, means=means, events=events)
-    ranked, needs = _rank(store, query, question=question, words=words, found=found, means=means)
+    reached, needs = _spread(store, query, found, signals=means.signals)
+    ranked = _rank(store, query, question=question, words=words, reached=reached, means=means)
     if means.reranker is not None:
         ranked = yield from rerank(query.text, ranked, means.reranker, events=events)
     chosen = choose(
@@ -123,7 +128,10 @@ def retrieve(store: RecordStore, query: Query, means: Means) -> Steps[Retrieval]
         needs=needs,
         signals=means.signals,
     )
-    hits = tuple(Hit(hit.record, hit.score, hit.reason, tokens) for hit, tokens in chosen)
+    hits = tuple(
+        Hit(record, score, explain(found.get(record.id, {}), reached[record.id], signs), tokens)
+        for (record, score, signs), tokens in chosen
+    )
     return Retrieval(hits, sum(hit.tokens for hit in hits), tuple(events))
 
 
@@ -167,38 +175,30 @@ def _search(
     return found
 
 
+def _spread(
+    store: RecordStore, query: Query, found: Evidence, *, signals: AbstractSet[Signal]
+) -> tuple[Evidence, dict[str, str]]:
+    if "neighbours" not in signals:
+        return found, {}
+    return spread(found, store.around(query.reader, found, count=REACH, at_s=query.at_s))
+
+
 def _rank(
     store: RecordStore,
     query: Query,
     *,
     question: ReadQuestion,
     words: Sequence[QueryWord],
-    found: Evidence,
+    reached: Evidence,
     means: Means,
-) -> tuple[list[Ranked], dict[str, str]]:
-    """Return the records that were found and those beside them, best first, and by id whose words were lent to
-    one that has none."""
-    records = store.get(query.reader, found)
-    beside = _find_beside(store, query, records) if "neighbours" in means.signals else {}
-    reached = spread(found, beside)
-    for sides in beside.values():
-        records.update((other.id, other) for side in sides for other in side)
-    scale = make_scale(words, found.values(), meaning_share=means.embedder.share if means.embedder else 0.0)
+) -> list[Ranked]:
+    """Return the best of the records that were found and of those beside them, best first."""
+    scale = make_scale(words, reached.values(), meaning_share=means.embedder.share if means.embedder else 0.0)
+    scores = {name: score_words(by_word, scale, means.signals) for name, by_word in reached.items()}
+    best = nsmallest(_SPARE * query.most_hits, scores, key=lambda name: (-scores[name], len(name), name))
     ranked = [
-        score_record(
-            record,
-            (found.get(name, {}), reached[name]),
-            score=score_words(reached[name], scale, means.signals),
-            question=question,
-            signals=means.signals,
-        )
-        for name, record in records.items()
-        if name in reached and (not query.kinds or record.kind in query.kinds)
+        raise_score(record, scores[name], question=question, signals=means.signals)
+        for name, record in store.get(query.reader, best).items()
+        if not query.kinds or record.kind in query.kinds
     ]
-    ranked.sort(key=lambda hit: (-hit.score, len(hit.record.id), hit.record.id))
-    return ranked, find_lender(found, beside)
-
-
-def _find_beside(store: RecordStore, query: Query, records: Mapping[str, MemoryRecord]) -> dict[str, Beside]:
-    beside = store.around(query.reader, records, count=REACH, at_s=query.at_s)
-    return {name: cut_at_gaps(records[name], sides) for name, sides in beside.items() if name in records}
+    return sorted(ranked, key=lambda hit: (-hit.score, len(hit.record.id), hit.record.id))

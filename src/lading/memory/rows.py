@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +21,7 @@ _COLUMNS = (
 )
 _SOURCE = "record JOIN content ON content.id = record.id JOIN namespace ON namespace.id = record.namespace"
 _BATCH = 500
+_make_namespace = lru_cache(1_000)(Namespace)
 
 
 class NamespaceRow(NamedTuple):
@@ -111,7 +113,7 @@ def _decode(row: tuple[int, int, int, int, bytes, str, str, str, str]) -> Memory
         ) from error
     return replace(
         record,
-        namespace=Namespace(*names),
+        namespace=_make_namespace(*names),
         id=str(number),
         salience=salience,
         superseded_by=str(superseded_by or ""),

@@ -1,4 +1,4 @@
-"""Score records from 0 to 1 by what they have of a question: its words, its meaning, and whom and when it is about."""
+"""Score records from 0 to 1 by what they have of a question: its words, its meaning, whom and when it is about."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from lading.memory.query_times import TimeSpan, find_spans, meets_any, span_of_day
@@ -36,11 +37,12 @@ class ReadQuestion(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A record with its score, and the reason in a few words."""
+    """A record with its score."""
 
     record: MemoryRecord
     score: float
-    reason: str
+    signs: tuple[str, ...] = ()
+    """What raised it besides words and vectors."""
 
 
 def read_question(text: str, *, at_s: float) -> ReadQuestion:
@@ -87,30 +89,26 @@ def score_words(by_word: Mapping[str, float], scale: Scale, signals: AbstractSet
     return 1 - (1 - score) * (1 - scale.meaning_share * by_word.get(MEANING, 0.0))
 
 
-def score_record(
-    record: MemoryRecord,
-    evidence: tuple[Mapping[str, float], Mapping[str, float]],
-    *,
-    score: float,
-    question: ReadQuestion,
-    signals: AbstractSet[Signal],
+def raise_score(
+    record: MemoryRecord, score: float, *, question: ReadQuestion, signals: AbstractSet[Signal]
 ) -> Ranked:
-    """Raise the score of a record that is about someone or of a time that the question names. ``evidence``: what it
-    has of its own, and what it has with what is lent."""
-    own, reached = evidence
-    ranked = sorted(((-value, word) for word, value in reached.items() if word != MEANING))
-    words = [word if word in own else f"{word} (beside it)" for _, word in ranked[:_REASON_WORDS]]
-    reasons = [f"words: {', '.join(words)}"] if words else []
-    if reached.get(MEANING):
-        reasons.append("meaning")
-    missing = 1 - score
-    if "entities" in signals and (about := _find_named(record, question.names)):
+    """Raise the score of a record that is about someone or of a time that the question names."""
+    missing, signs = 1 - score, []
+    if "entities" in signals and record.entities and (about := _find_named(record, question.names)):
         missing **= RAISE
-        reasons.append(f"about {', '.join(about)}")
+        signs.append(f"about {', '.join(about)}")
     if "times" in signals and question.spans and meets_any(list_times(record), question.spans):
         missing **= RAISE
-        reasons.append("time")
-    return Ranked(record, 1 - missing, "; ".join(reasons))
+        signs.append("time")
+    return Ranked(record, 1 - missing, tuple(signs))
+
+
+def explain(own: Mapping[str, float], reached: Mapping[str, float], signs: Iterable[str]) -> str:
+    """Say in a few words why a record was found. ``own``: what it has itself; ``reached``: with what is lent."""
+    ranked = sorted((-value, word) for word, value in reached.items() if word != MEANING)
+    words = [word if word in own else f"{word} (beside it)" for _, word in ranked[:_REASON_WORDS]]
+    said = [f"words: {', '.join(words)}"] if words else []
+    return "; ".join([*said, *(["meaning"] if reached.get(MEANING) else []), *signs])
 
 
 def list_times(record: MemoryRecord) -> tuple[TimeSpan, ...]:
@@ -126,7 +124,12 @@ def list_times(record: MemoryRecord) -> tuple[TimeSpan, ...]:
 
 
 def _find_named(record: MemoryRecord, names: AbstractSet[str]) -> list[str]:
-    return [name for name in record.entities if (words := _split(name)) and names.issuperset(words)]
+    return [name for name in record.entities if (words := _split_name(name)) and names >= words]
+
+
+@lru_cache(10_000)
+def _split_name(name: str) -> frozenset[str]:
+    return frozenset(_split(name))
 
 
 def _split(text: str) -> list[str]:

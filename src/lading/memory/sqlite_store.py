@@ -91,13 +91,7 @@ class SqliteRecordStore:
         """Return shown records before and after each of those; see RecordStore."""
         with self._transaction("BEGIN") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
-            near = list_around(sql, seen, records=parse_ids(ids), count=count, shown=_describe_shown(at_s))
-            numbers = {number for sides in near.values() for side in sides for number in side}
-            found = read_records(sql, numbers, namespaces=seen)
-        return {
-            str(number): Beside(*(tuple(found[other] for other in side) for side in sides))
-            for number, sides in near.items()
-        }
+            return list_around(sql, seen, records=parse_ids(ids), count=count, shown=_describe_shown(at_s))
 
     def search_words(
         self, reader: Namespace, words: Sequence[str], *, at_s: float, limit: int, kinds: Collection[Kind] = ()

@@ -41,11 +41,19 @@ class WordHit(NamedTuple):
     """What each word, as it was given, adds to the score; without words that the record does not have."""
 
 
-class Beside(NamedTuple):
-    """The records before and after another one, each from the nearest on."""
+class Placed(NamedTuple):
+    """A record, and when it was written, in seconds since 1970."""
 
-    before: tuple[MemoryRecord, ...]
-    after: tuple[MemoryRecord, ...]
+    id: str
+    created_s: float
+
+
+class Beside(NamedTuple):
+    """When a record was written, and those before and after it, each from the nearest on."""
+
+    created_s: float
+    before: tuple[Placed, ...]
+    after: tuple[Placed, ...]
 
 
 class Vectors(NamedTuple):
@@ -92,7 +100,7 @@ class RecordStore(Protocol):
         """List records, newest first. ``with_history``: superseded and expired ones too."""
 
     def around(self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float) -> dict[str, Beside]:
-        """Return for each of these ids that the reader sees up to ``count`` shown records before it and after it, in
+        """Return for each of these ids that the reader sees up to ``count`` shown records before and after it, in
         the order of ids, within its own namespace."""
 
     def search_words(

@@ -74,7 +74,8 @@ def rank_words(
 def _find_terms(sql: sqlite3.Connection, index: WordIndex, *, area: Area, words: Sequence[str]) -> list[_Term]:
     """Return the terms that some record has, from the rarest on."""
     found = []
-    for term, word in {term: word for word in reversed(words) for term in query_terms(word)}.items():
+    words_of = {term: word for word in reversed(words) for term in query_terms(word)}
+    for term, word in words_of.items():
         if count := count_term(sql, index, area=area, term=term):
             tokens = tuple(tuple(make_token(of, term, level=level) for of in area.namespaces) for level in LEVELS)
             found.append(_Term(word, tokens, count))
@@ -104,7 +105,8 @@ def _write_query(
         for below, level, tokens in zip((0, *LEVELS), LEVELS, term.tokens, strict=False):
             part, given = index.select(tokens, also=rare if at >= split else (), after=after)
             parts.append(
-                f"SELECT record, {at} AS term, {weight!r} AS weight, {level}.0 AS level, {below}.0 AS below FROM ({part})"
+                f"SELECT record, {at} AS term, {weight!r} AS weight, {level}.0 AS level, {below}.0 AS below "
+                f"FROM ({part})"
             )
             values += given
     average = max(area.terms / max(area.shown, 1), 1.0)

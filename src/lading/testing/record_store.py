@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lading.errors import InputError, LadingError, MemoryFull, StoreError
 from lading.memory.records import Kind, MemoryRecord, Namespace, Origin, Validity
-from lading.memory.store import LIMITS, MemoryLimits, RecordStore, Scored, Vectors
+from lading.memory.store import LIMITS, MemoryLimits, RecordStore, Scored, Vectors, WordHit
 
 OWNER = Namespace("acme", "ada", "coder", "s1")
 ODD_TEXTS = (
@@ -110,7 +110,7 @@ class RecordStoreContract:
                 assert store.count_words(reader, ["secret"]) == {"secret": len(expected)}
                 hidden = next(record.id for record in added if record.id not in expected)
                 assert store.forget(reader, [hidden], at_s=2.0) == ()
-                assert store.around(reader, hidden, count=3, at_s=1.0) == ()
+                assert store.around(reader, [hidden], count=3, at_s=1.0) == {}
             rival = store.list_without_vectors("rival", model="other", limit=99)
             assert [record.id for record in rival] == [added[-1].id]
             store.set_vectors("rival", Vectors("m", 2, {added[0].id: (0.0, 1.0)}))
@@ -175,7 +175,8 @@ class RecordStoreContract:
             ):
                 assert ids_of(store.search_words(OWNER, ["note"], at_s=at_s, limit=9)) == expected
                 assert {record.id for record in store.list_records(OWNER, at_s=at_s)} == expected
-                around = {record.id for record in store.around(OWNER, lasting, count=1, at_s=at_s)}
+                beside = store.around(OWNER, [lasting], count=1, at_s=at_s)[lasting]
+                around = {placed.id for placed in (*beside.before, *beside.after)}
                 assert around == expected - {lasting}
             assert set(store.get(OWNER, [note])) == {note}
             assert len(store.list_records(OWNER, at_s=99.0, with_history=True)) == 2
@@ -191,10 +192,13 @@ class RecordStoreContract:
             assert [record.id for record in store.list_records(OWNER, kinds=["fact"], at_s=1.0, limit=1)] == [
                 ids[4]
             ]
-            near = [record.id for record in store.around(OWNER, ids[2], count=1, at_s=1.0)]
-            assert near == [ids[1], ids[3]]
-            assert [record.id for record in store.around(OWNER, ids[4], count=9, at_s=1.0)] == ids[:4]
-            assert store.around(OWNER, "none", count=9, at_s=1.0) == ()
+            beside = store.around(OWNER, [*ids, "none"], count=9, at_s=1.0)
+            assert [placed.id for placed in beside[ids[2]].before] == [ids[1], ids[0]]
+            assert [placed.id for placed in beside[ids[2]].after] == [ids[3], ids[4]]
+            assert (beside[ids[4]].after, beside[ids[4]].created_s) == ((), beside[ids[0]].created_s)
+            assert set(beside) == set(ids)
+            nearest = store.around(OWNER, [ids[2]], count=1, at_s=1.0)[ids[2]]
+            assert [placed.id for placed in (*nearest.before, *nearest.after)] == [ids[1], ids[3]]
 
     def test_words_are_found_in_any_form_and_script(self, tmp_path: Path) -> None:
         """Stems, case, accents, and scripts without spaces."""
@@ -356,7 +360,7 @@ def add(
     return [record.id for record in store.add(written, at_s=1.0)]
 
 
-def ids_of(hits: Sequence[Scored]) -> set[str]:
+def ids_of(hits: Sequence[Scored] | Sequence[WordHit]) -> set[str]:
     """Return the ids of hits."""
     return {hit.id for hit in hits}
 
