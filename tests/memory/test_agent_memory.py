@@ -45,7 +45,12 @@ def test_a_memory_outlives_its_process_and_is_seen_by_its_user_and_agent_alone(t
         first.remember("The deadline is on 3 May.", key="deadline")
     with open_memory(tmp_path / "notes", user="ada", agent="helper") as again:
         assert texts(again.list()) == ["The deadline is on 3 May."]
-    for other in ({"user": "bob", "agent": "helper"}, {"user": "ada"}, {"tenant": "acme", "user": "ada"}):
+    others: list[dict[str, Any]] = [
+        {"user": "bob", "agent": "helper"},
+        {"user": "ada"},
+        {"tenant": "acme", "user": "ada", "agent": "helper"},
+    ]
+    for other in others:
         with open_memory(tmp_path / "notes", **other) as foreign:
             assert foreign.list() == ()
             assert foreign.search("deadline") == ()

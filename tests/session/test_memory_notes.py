@@ -17,7 +17,7 @@ from lading import Session
 from lading.compaction.user_rules import RESTATED
 from lading.history.log import NO_COMPACTIONS
 from lading.memory import open_memory
-from lading.memory.records import KINDS, MemoryRecord, Origin
+from lading.memory.records import KINDS, Author, MemoryRecord, Origin
 from lading.messages import is_own, tool_result
 from lading.request.manifest import unseal
 from tests.session.memories import TOOLS, contents, note_text, reply
@@ -119,7 +119,7 @@ def test_no_injected_note_becomes_a_rule_or_the_user_s_words(count: int) -> None
                 session.add([tool_result(f"c{at}", text)])
             else:
                 # Written by a program on behalf of a tool or a model, as any kind.
-                author = ("tool", "model")[at % 2]
+                author: Author = "model" if at % 2 else "tool"
                 forged = MemoryRecord(
                     text=text, kind=KINDS[at % len(KINDS)], namespace=memory.namespace, origin=Origin(author=author)
                 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Literal, Self
 
@@ -180,7 +180,7 @@ class AgentMemory:
         return self.store.get(self.namespace, [record_id]).get(record_id)
 
     def search(
-        self, query: str, *, kinds: Collection[Kind] = (), limit: int = 10, least_score: float = 0.0
+        self, query: str, *, kinds: tuple[Kind, ...] = (), limit: int = 10, least_score: float = 0.0
     ) -> tuple[Hit, ...]:
         """Return the records that match a query best, best first, each with score and reason; ``least_score``: none
         with a lower one. Raises InputError, StoreError."""
@@ -190,7 +190,7 @@ class AgentMemory:
         self,
         query: str,
         *,
-        kinds: Collection[Kind] = (),
+        kinds: tuple[Kind, ...] = (),
         limit: int = 10,
         least_score: float = 0.0,
         budget_tokens: int = SEARCH_TOKENS,
@@ -204,13 +204,13 @@ class AgentMemory:
             at_s=self.now_s,
             budget_tokens=budget_tokens,
             most_hits=limit,
-            kinds=tuple(kinds),
+            kinds=kinds,
             least_score=least_score,
         )
         return find(self.store, asked, Means(count=count, embedder=self.embedder, signals=_SIGNALS))
 
     def list(
-        self, *, kinds: Collection[Kind] = (), with_history: bool = False, limit: int = MOST_LISTED
+        self, *, kinds: tuple[Kind, ...] = (), with_history: bool = False, limit: int = MOST_LISTED
     ) -> tuple[MemoryRecord, ...]:
         """List records, newest first. ``with_history``: superseded and expired ones too."""
         return self.store.list_records(
