@@ -1,5 +1,6 @@
 """A task of three steps: find reports, compare the vendors, review. The comparison fails its acceptance once and is
-repaired. Without OPENAI_API_KEY a script is the model. Argument: a store."""
+repaired. The model remembers what it decided, and a second session, for the order, is shown it. Without
+OPENAI_API_KEY a script is the model. Argument: a store."""
 
 import json
 import os
@@ -11,6 +12,7 @@ from typing import Any
 from openai import OpenAI
 
 import lading
+from lading.memory import open_memory
 from lading.task.acceptance import Acceptance
 from lading.task.citing import load_manifest
 from lading.testing import Say, Seen, StrictProvider, Use
@@ -50,6 +52,18 @@ TASK: dict[str, Any] = {
         },
     ],
 }
+ORDER: dict[str, Any] = {
+    "id": "order",
+    "goal": "Order from the vendor that was chosen.",
+    "constraints": {"risk": "high"},
+    "plan": [
+        {
+            "id": "order",
+            "text": "Write the order to the vendor that the research chose.",
+            "checklist": [{"id": "to", "text": "The vendor", "proof": "pattern", "argument": "Acme|Blip"}],
+        }
+    ],
+}
 PARAMETERS = {"type": "object", "properties": {"vendor": {"type": "string"}}, "required": ["vendor"]}
 TOOLS = [lading.Tool("search", "Search for a report on a vendor.", PARAMETERS)]
 FOUND = "artifact://tasks/vendors/find/search"
@@ -60,20 +74,29 @@ ANSWERS = {
     "repair": f"{COMPARED}\n# Risks\n\nThe price of Blip has risen twice; Acme has no telephone support.",
     "review": "Both claims are quoted from their sources: accepted.",
 }
+DECISION = "The research chose the vendor Acme over Blip: its price is 20 % lower (offer AC-2041)."
 
 
 def model(seen: Seen) -> Say:
     """Replies as the model, by the newest payload: it forgets the risks, and names them when asked to repair."""
     at, payload = max((one.message, one.text) for one in seen.passages() if one.text.startswith("CONTEXT PACK"))
     step = re.findall(r"step (\w+)\.", payload)[0]
-    if step == "find" and not any(one.role == "tool" and one.message > at for one in seen.passages()):
+    has_called = any(one.role == "tool" and one.message > at for one in seen.passages())
+    if step == "find" and not has_called:
         return Say(calls=tuple(Use("search", {"vendor": vendor}) for vendor in REPORTS))
+    if step == "review" and not has_called:
+        return Say(calls=(Use("remember", {"content": DECISION, "kind": "decision", "key": "vendor"}),))
+    if step == "order":
+        offer = re.search(r"AC-\d+", payload.partition("\nMEMORY:")[2])
+        return Say(
+            f"To Acme: we accept your offer {offer[0]}." if offer else "Which vendor was chosen, Acme or Blip?"
+        )
     return Say(ANSWERS["repair" if "REPAIR" in payload else step])
 
 
-def run_step(session: lading.Session, openai: OpenAI, step: str) -> list[Acceptance]:
+def run_step(session: lading.Session, openai: OpenAI, step: str, *, task: dict[str, Any]) -> list[Acceptance]:
     """Runs one step until its answer is accepted or no repair is left; returns the outcomes."""
-    session.begin(step, task=TASK)
+    session.begin(step, task=task)
     outcomes: list[Acceptance] = []
     while not outcomes or outcomes[-1].repairs_left:
         reply = session.reply(openai.chat.completions.create(**session.pack(TOOLS).request))
@@ -87,28 +110,41 @@ def run_step(session: lading.Session, openai: OpenAI, step: str) -> list[Accepta
         else:
             outcomes.append(session.check_acceptance())
     if outcomes[-1].passed:
-        session.artifacts.put(f"{TASK['id']}/{step}/answer.md", reply.message.text)
+        session.artifacts.put(f"{task['id']}/{step}/answer.md", reply.message.text)
     return outcomes
 
 
+def run_task(session: lading.Session, openai: OpenAI, request: str, *, task: dict[str, Any]) -> dict[str, Any]:
+    """Runs the steps of a plan and prints each outcome; returns the manifest of the last request."""
+    session.add([{"role": "system", "content": "You research vendors and cite your sources."}])
+    session.add(request)
+    for step in task["plan"]:
+        for outcome in run_step(session, openai, step["id"], task=task):
+            failed = ", ".join(f"{item.id} failed: {item.why}" for item in outcome.failed)
+            print(f"{step['id']}: {failed or 'accepted'}")
+        if not outcome.passed:
+            break
+    return load_manifest(session.store, session.settings.owner)
+
+
 def main(store: str = "research-store") -> dict[str, Any]:
-    """Runs the steps of the plan and prints each outcome; returns the manifest of the last request."""
+    """Runs both tasks, each in a session of its own; returns the manifest of the order's request, which names what
+    was remembered."""
     with ExitStack() as stack:
         if os.environ.get("OPENAI_API_KEY"):
             openai = stack.enter_context(OpenAI())
         else:
             provider = stack.enter_context(StrictProvider(model))
             openai = stack.enter_context(OpenAI(base_url=f"{provider.url}/v1", api_key="local"))
-        session = stack.enter_context(lading.Session("gpt-5-mini", store=store, name="research"))
-        session.add([{"role": "system", "content": "You research vendors and cite your sources."}])
-        session.add("Which of Acme and Blip should we choose?")
-        for step in TASK["plan"]:
-            for outcome in run_step(session, openai, step["id"]):
-                failed = ", ".join(f"{item.id} failed: {item.why}" for item in outcome.failed)
-                print(f"{step['id']}: {failed or 'accepted'}")
-            if not outcome.passed:
-                break
-        return load_manifest(session.store, session.settings.owner)
+        memory = stack.enter_context(open_memory(store, user="buyer"))
+        manifest: dict[str, Any] = {}
+        for name, request, task in (
+            ("research", "Which of Acme and Blip should we choose?", TASK),
+            ("order", "Order the machines from the vendor that we chose.", ORDER),
+        ):
+            with lading.Session("gpt-5-mini", store=store, name=name, memory=memory) as session:
+                manifest = run_task(session, openai, request, task=task)
+        return manifest
 
 
 if __name__ == "__main__":

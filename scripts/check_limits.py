@@ -35,7 +35,7 @@ FILE_LINES = 400
 FILE_LINES_HARD = 600
 FUNCTION_LINES = 60
 PARAMETERS = 8
-PARAMETERS_HARD = 11
+PARAMETERS_HARD = 12
 POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
@@ -49,7 +49,9 @@ LINE_LINES = {"session": 9_240, "client": 12_130}
 LOWER_FLOORS_LINES = 38_760
 SOURCE_LINES = 57_130
 
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"
+}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
 
 _OPTIONS_OF_SESSIONS = "each option that users of a session often set is an argument of its own"
@@ -149,7 +151,7 @@ def function_length(source: Source) -> Iterator[Breach]:
 
 
 def parameter_count(source: Source) -> Iterator[Breach]:
-    """8 parameters, 10 where it is listed with a reason; keyword-only after the second in public functions of
+    """8 parameters, 12 where it is listed with a reason; keyword-only after the second in public functions of
     ``src``."""
     for place in functions(source.tree):
         node = place.function

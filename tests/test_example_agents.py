@@ -13,7 +13,7 @@ from lading.stores import open_store
 from lading.task.citing import load_manifest
 
 LONGEST = 40
-LONGEST_TASK = 120
+LONGEST_TASK = 155
 
 
 @pytest.mark.parametrize(
@@ -37,21 +37,29 @@ def test_a_task_fails_its_acceptance_once_and_is_repaired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    manifest = research_task.main(str(tmp_path))
+    order = research_task.main(str(tmp_path))
     assert capsys.readouterr().out.splitlines() == [
         "find: accepted",
         "compare: risks failed: there is no section 'Risks'",
         "compare: accepted",
         "review: accepted",
+        "order: accepted",
     ]
-    assert (manifest["call"], manifest["step_id"], manifest["role"]) == (5, "review", "reviewer")
-    assert f"{research_task.FOUND}@2" in manifest["artifact_uris"]
-    assert [one["items"][0]["status"] for one in manifest["acceptance"]] == ["passed"]
     with open_store("sqlite", str(tmp_path)) as store:
-        repaired = load_manifest(store, ("default", "research"), call=4)
-        outcomes = list(verify(store, tenant="default", session="research"))
+        owner = ("default", "research")
+        repaired, manifest, reviewed = (load_manifest(store, owner, call=call) for call in (4, 5, 6))
+        outcomes = [one for name in ("research", "order") for one in verify(store, tenant="default", session=name)]
+    assert (manifest["step_id"], manifest["role"]) == ("review", "reviewer")
+    assert f"{research_task.FOUND}@2" in manifest["artifact_uris"]
+    assert [one["items"][0]["status"] for one in reviewed["acceptance"]] == ["passed"]
     assert (repaired["step_id"], repaired["repair"]) == ("compare", 1)
-    assert [outcome.problem for outcome in outcomes] == [""] * 5
+    assert [outcome.problem for outcome in outcomes] == [""] * 7
+    # What the first session remembered is in the manifest of the second one.
+    [recalled] = order["memories"]
+    assert recalled["text"] == research_task.DECISION
+    assert (recalled["id"], recalled["is_used"]) == (order["memory_ids"][0], True)
+    assert recalled["score"] > 0
+    assert recalled["reason"]
 
 
 def test_an_agent_that_summarizes_itself_finds_the_same_and_costs_no_more() -> None:

@@ -25,6 +25,8 @@ LAST = "\U0010ffff"
 """Sorts after every character of a name."""
 RESTORE = "restore"
 """Name of the tool by which a model reads the content of an address."""
+REMEMBER, RECALL = "remember", "recall"
+"""Names of the tools by which a model uses its memory."""
 _NAME_CHARS = 128
 _FORK_DIGITS = 9
 _FORK = "~"

@@ -21,7 +21,7 @@ from lading.events import ContextInFront, Event, FieldLeftOut, RuleBroken, Tools
 from lading.history.history import History
 from lading.history.log import Reported
 from lading.history.plan import Plan
-from lading.history.view import View
+from lading.history.view import ONLY_RESTORE, View
 from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
 from lading.request.background import make_runner
@@ -49,15 +49,18 @@ from lading.wire.fitting import find_needs
 class Engine:
     """The request pipeline of one session: messages in, requests and manifests out."""
 
-    def __init__(self, settings: Settings, store: SessionStore | None = None) -> None:
-        """``store`` None: nothing is stored. Raises StoreError when the store holds the session: use ``reopen``."""
+    def __init__(
+        self, settings: Settings, store: SessionStore | None = None, *, own_tools: frozenset[str] = ONLY_RESTORE
+    ) -> None:
+        """``store`` None: nothing is stored; one that holds the session raises StoreError: use ``reopen``."""
         check_unused(store, settings.tenant, session=settings.session)
-        self.settings, card = settings, settings.card
-        self._wire = wire = find_wire(settings.wire)
+        self.settings, card, owner = settings, settings.card, settings.owner
+        self.wire = wire = find_wire(settings.wire)
         self.count = counter_for(wire, card=card, meter=settings.meter)
         """Counts the tokens of a message as its wire will write it."""
         self._strategy = chosen = find_strategy(settings.strategy)
-        self.history = History(find_needs(wire, card, policy=chosen.reasoning), self.count, session=settings.owner)
+        needs, self.recorder = find_needs(wire, card, policy=chosen.reasoning), Recorder(settings, store)
+        self.history = History(needs, self.count, session=owner, own_tools=own_tools)
         self._request = RequestBuilder(wire, card, strict=settings.strict)
         self.subscribers = to = Subscribers()
         """They are given the events of each pack, and those that happen while it is made."""
@@ -67,7 +70,6 @@ class Engine:
         self._detail: Detail = settings.tool_detail
         self.pending: list[Event] = []
         """Events to report with the next pack."""
-        self.recorder = Recorder(settings, store)
         self._account: Account = 0.0
 
     @property
@@ -315,7 +317,7 @@ class Engine:
             cache_cold=known.is_cold(settings, now.at_s),
             count=self.count,
             address=relative,
-            invariants=self._wire.invariants(settings.card),
+            invariants=self.wire.invariants(settings.card),
             tier=settings.card.tier,
             output_price=settings.card.prices.output if settings.summarizer else None,
             asks_itself=bool(settings.summarizer and settings.summarizer.is_self),
@@ -332,7 +334,7 @@ class Engine:
         # What a strategy adds has no excuse, even where a rule is not verified yet.
         if not is_edited or not (broken := self._request.violations(strict=True)):
             return fitted, violations
-        plain = RequestBuilder(self._wire, self.settings.card, strict=self.settings.strict)
+        plain = RequestBuilder(self.wire, self.settings.card, strict=self.settings.strict)
         unavoidable = len(self._encode(plain, plan.view, fitted.detail))
         if not (broken := find_added(broken, plain.violations(strict=True))):
             return fitted, violations
@@ -369,7 +371,7 @@ class Engine:
         return request.violations()
 
     def _suit(self, view: View) -> tuple[Offer, list[FieldLeftOut]]:
-        return suit(self._offer, view, wire=self._wire, settings=self.settings, call=self.call)
+        return suit(self._offer, view, wire=self.wire, settings=self.settings, call=self.call)
 
     def _record(
         self, fitted: FittedPlan, facts: Facts, *, violations: list[Violation], shown: int, events: Sequence[Event]
@@ -389,13 +391,13 @@ class Engine:
         return Pack(body, manifest, built.chain, built.ends, tuple(violations), told)
 
 
-def reopen(settings: Settings, store: SessionStore) -> Engine:
+def reopen(settings: Settings, store: SessionStore, *, own_tools: frozenset[str] = ONLY_RESTORE) -> Engine:
     """Continue a stored session: same log, same edits, and so the same bytes.
 
     Raises StoreError when the store has no such session, TamperedError when it was changed.
     """
     stored = store.load(settings.tenant, settings.session)
-    engine = Engine(settings)
+    engine = Engine(settings, own_tools=own_tools)
     recent = recent_manifests(store, tenant=settings.tenant, session=settings.session, calls=stored.calls)
     engine.resume(stored, recent, store=store)
     return engine

@@ -19,8 +19,10 @@
     │   ├── FloorsExceedWindow  the fixed layers of a step need more than the window
     │   └── RequiredTooLarge    the required candidates need more than their budget
     ├── SummaryFailed           a summary was requested and failed; thrown into the strategy
+    ├── EmbeddingFailed         an embedder gave no usable vectors; a search goes on without them
     └── StoreError              the store cannot be used
         ├── SessionBusy         another writer holds the session's lease
+        ├── MemoryFull          a namespace or a record would be over its limit; says which
         ├── StoreFormatError    not a Lading store, damaged, or of a newer format
         └── TamperedError       the stored data differ from what was written
 
@@ -216,12 +218,20 @@ class SummaryFailed(LadingError):
     """No summary is available."""
 
 
+class EmbeddingFailed(LadingError):
+    """No vectors are available."""
+
+
 class StoreError(LadingError):
     """The store cannot be used."""
 
 
 class SessionBusy(StoreError):
     """Another writer holds the session: wait for it, or close it there."""
+
+
+class MemoryFull(StoreError):
+    """The memory's limit is reached: forget records, or raise the limit."""
 
 
 class StoreFormatError(StoreError):

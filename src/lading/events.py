@@ -219,6 +219,30 @@ class Forked(Struct, frozen=True, tag_field="event", tag=True):
     fork: str
 
 
+class MemoryUsed(Struct, frozen=True, tag_field="event", tag=True):
+    """The model wrote to its memory or read it, by the tools ``remember`` and ``recall``."""
+
+    session: str
+    did: str
+    """wrote, read, searched or listed."""
+    key: str
+    """The key or id that was written or read, or the words that were searched."""
+    found: int
+    """Number of records written, read, found or listed."""
+    failed: str = ""
+    """Why there was no answer; empty: there was one."""
+
+
+class MemoryShown(Struct, frozen=True, tag_field="event", tag=True):
+    """Records of the memory are shown to the model, without being asked for, from this call on."""
+
+    call: int
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    reasons: tuple[str, ...]
+    """Why each was found."""
+
+
 class Restored(Struct, frozen=True, tag_field="event", tag=True):
     """The model asked for removed content, and was answered."""
 
@@ -285,6 +309,14 @@ class ReplyLost(Struct, frozen=True, tag_field="event", tag=True):
     why: str
 
 
+class RetrievalReduced(Struct, frozen=True, tag_field="event", tag=True):
+    """A search of the memory went on without one of its means."""
+
+    means: str
+    """``embedder``, ``expansion`` or ``reranker``."""
+    why: str
+
+
 Event: TypeAlias = (
     UnknownModel
     | Repaired
@@ -308,6 +340,8 @@ Event: TypeAlias = (
     | ToolsReduced
     | Forked
     | Restored
+    | MemoryUsed
+    | MemoryShown
     | ModelChanged
     | ToolsLeftOut
     | UsageMissing
@@ -315,6 +349,7 @@ Event: TypeAlias = (
     | Unpacked
     | PackingFailed
     | ReplyLost
+    | RetrievalReduced
 )
 
 ALL = "*"

@@ -129,7 +129,7 @@ def _read(wire: str, data: bytes, *, stream: bool) -> Reply:
     replies, reader = find_wire(wire).replies, SseReader()
     if not stream:
         return replies.read(load(data))
-    reading = replies.stream("")
+    reading = replies.stream(frozenset())
     for event in [*reader.feed(data), *reader.end()]:
         reading.feed(event)
     return reading.reply()

@@ -16,7 +16,7 @@ from openai import OpenAIError
 from lading.addresses import RESTORE
 from lading.clients import wrap
 from lading.events import Event, ReplyLost, Restored, UsageMissing
-from lading.exchange.call import MOST_RESTORES
+from lading.exchange.call import MOST_UNSEEN
 from lading.request.manifest import unseal
 from lading.stores import open_store
 from lading.stores.memory import MemoryStore
@@ -154,9 +154,9 @@ def _ids(provider: StrictProvider, wire: str) -> list[str]:
 def test_a_model_that_never_stops_asking_comes_to_an_end(name: str, stream: bool) -> None:
     got, provider, _, events, reasons = asked(name, [Say("Once more.", (FIRST,))], stream=stream)
     assert got[1] == []
-    assert len(provider.requests) == MOST_RESTORES + 2
-    assert reasons == ["", *["restore"] * (MOST_RESTORES + 1)]
-    assert len([event for event in events if isinstance(event, Restored)]) == MOST_RESTORES + 2
+    assert len(provider.requests) == MOST_UNSEEN + 2
+    assert reasons == ["", *["restore"] * (MOST_UNSEEN + 1)]
+    assert len([event for event in events if isinstance(event, Restored)]) == MOST_UNSEEN + 2
 
 
 @BOTH

@@ -11,7 +11,7 @@ import pytest
 
 from lading.addresses import RESTORE
 from lading.clients import wrap
-from lading.exchange.call import MOST_RESTORES
+from lading.exchange.call import MOST_UNSEEN
 from lading.testing import FakeModel, Say, StrictProvider, Use
 from tests.clients.agents import anthropic_client, openai_client
 from tests.clients.mocks import Streamed, chunks, events_of, over
@@ -133,14 +133,14 @@ def test_several_answers_are_made_anew_if_one_only_restores() -> None:
 
 
 def test_answers_that_restore_too_often_are_passed_on_without() -> None:
-    client, bodies = answer_in_turn(*[choose("Seen.", "")] * (MOST_RESTORES + 2))
+    client, bodies = answer_in_turn(*[choose("Seen.", "")] * (MOST_UNSEEN + 2))
     said: Any = [{"role": "user", "content": "What is here?"}]
     made = client.chat.completions.create(model="gpt-4o", messages=said, tools=FUNCTIONS, n=2)
     assert [(choice.message.content, choice.message.tool_calls) for choice in made.choices] == [
         ("Seen.", None),
         ("", None),
     ]
-    assert len(bodies) == MOST_RESTORES + 2
+    assert len(bodies) == MOST_UNSEEN + 2
 
 
 @pytest.mark.parametrize("wire", CHOICES)

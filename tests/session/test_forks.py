@@ -43,7 +43,7 @@ def test_a_fork_offers_what_its_parent_offered() -> None:
         parent = line.pack().request
         with line.add(OTHER, changed="fork") as fork:
             request = fork.pack().request
-            assert fork.offers_restore
+            assert fork.own_tools
     assert {key: value for key, value in request.items() if key != "messages"} == {
         key: value for key, value in parent.items() if key != "messages"
     }

@@ -145,7 +145,7 @@ def test_what_is_no_reply_is_an_error(body: Any) -> None:
 @given(messages_bodies())
 def test_without_leaves_all_but_the_calls_of_that_name(body: Body) -> None:
     before = json.dumps(body)
-    left = REPLIES.without(body, RESTORE)
+    left = REPLIES.without(body, {RESTORE})
     assert json.dumps(body) == before
     assert left["content"] == [block for block in body["content"] if block.get("name") != RESTORE]
     calls = any(block["type"] == "tool_use" for block in left["content"])
@@ -154,8 +154,8 @@ def test_without_leaves_all_but_the_calls_of_that_name(body: Body) -> None:
 
 def test_without_keeps_another_reason_for_the_end() -> None:
     body = messages_body([use(RESTORE, {})]) | {"stop_reason": "max_tokens"}
-    assert REPLIES.without(body, RESTORE)["stop_reason"] == "max_tokens"
-    assert REPLIES.without({"type": "error"}, RESTORE) == {"type": "error"}
+    assert REPLIES.without(body, {RESTORE})["stop_reason"] == "max_tokens"
+    assert REPLIES.without({"type": "error"}, {RESTORE}) == {"type": "error"}
 
 
 # Streams
@@ -165,7 +165,7 @@ def test_without_keeps_another_reason_for_the_end() -> None:
 def test_a_streamed_reply_reads_as_the_whole_one(data: st.DataObject) -> None:
     body = data.draw(messages_bodies())
     raw = data.draw(messages_streams(body))
-    stream = REPLIES.stream("")
+    stream = REPLIES.stream(frozenset())
     assert feed(stream, raw) == raw
     assert stream.reply() == REPLIES.read(body)
     assert stream.shown_message() == stream.reply().message
@@ -175,13 +175,13 @@ def test_a_streamed_reply_reads_as_the_whole_one(data: st.DataObject) -> None:
 @given(st.data())
 def test_the_caller_hears_the_reply_without_the_held_tool(data: st.DataObject) -> None:
     body = data.draw(messages_bodies())
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     passed = feed(stream, data.draw(messages_streams(body)))
     assert REPLIES.read(heard(passed)).message == stream.shown_message()
     passed += b"".join(released(stream))
     assert f'"{RESTORE}"'.encode() not in passed
     final = heard(passed)
-    left = REPLIES.without(body, RESTORE)
+    left = REPLIES.without(body, {RESTORE})
     assert REPLIES.read(final).message == stream.shown_message() == REPLIES.read(left).message
     assert final["stop_reason"] == left["stop_reason"]
     assert opened(passed) == list(range(len(left["content"])))
@@ -191,7 +191,7 @@ def test_the_caller_hears_the_reply_without_the_held_tool(data: st.DataObject) -
 
 @given(st.data())
 def test_another_stream_goes_on_with_the_same_answer(data: st.DataObject) -> None:
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     passed, shown = b"", 0
     for _ in range(data.draw(st.integers(1, 2))):
         asked = data.draw(messages_bodies(st.just(RESTORE), min_calls=1))
@@ -204,7 +204,7 @@ def test_another_stream_goes_on_with_the_same_answer(data: st.DataObject) -> Non
     passed += feed(stream, data.draw(messages_streams(body)))
     passed += b"".join(released(stream))
     final = heard(passed)
-    left = REPLIES.without(body, RESTORE)
+    left = REPLIES.without(body, {RESTORE})
     assert REPLIES.read(final).message == stream.shown_message()
     assert final["content"][shown:] == AnthropicMessage.model_validate(left).model_dump()["content"]
     assert final["stop_reason"] == left["stop_reason"]
@@ -214,7 +214,7 @@ def test_another_stream_goes_on_with_the_same_answer(data: st.DataObject) -> Non
 
 
 def test_what_an_earlier_stream_showed_stays_what_it_was() -> None:
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     feed(stream, event("content_block_start", index=0, content_block={"type": "text", "text": "a"}))
     following = stream.continue_answer()
     feed(following, event("content_block_start", index=0, content_block={"type": "text", "text": "b"}))
@@ -225,7 +225,7 @@ def test_totals_of_the_end_replace_those_of_the_start() -> None:
     start = {"id": "msg_1", "model": "claude-x", "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}
     usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 20}
     ending = {"stop_reason": "end_turn"}
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     feed(stream, event("message_start", message=start) + event("message_delta", delta=ending, usage=usage))
     assert stream.reply().usage == Reported(15, 20, read_tokens=5)
     assert stream.reply().complete
@@ -237,21 +237,21 @@ CALL = START + event("content_block_start", index=0, content_block=use(RESTORE, 
 
 def test_a_stream_cut_in_the_middle_is_incomplete() -> None:
     delta = {"type": "input_json_delta", "partial_json": '{"address": "art'}
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     assert feed(stream, CALL + event("content_block_delta", index=0, delta=delta)) == START
     reply = stream.reply()
     assert not reply.complete
     assert reply.message.calls == (ToolCall("a", RESTORE, '{"address": "art'),)
     (block,) = sent_back(reply.message)
     assert block["input"] == {"raw_arguments": '{"address": "art'}
-    assert REPLIES.stream("").reply().message.parts == ()
+    assert REPLIES.stream(frozenset()).reply().message.parts == ()
 
 
 @pytest.mark.parametrize("text", ['"words"', "[1]", "7", "{"])
 def test_an_input_that_is_no_object_is_kept_as_written(text: str) -> None:
     delta = {"type": "input_json_delta", "partial_json": text}
     search = event("content_block_start", index=1, content_block=SEARCH | {"input": {}})
-    stream = REPLIES.stream("")
+    stream = REPLIES.stream(frozenset())
     feed(stream, CALL + event("content_block_delta", index=0, delta=delta) + search)
     feed(stream, event("content_block_delta", index=1, delta=delta))
     assert stream.reply().message.calls[0].arguments == text
@@ -260,14 +260,14 @@ def test_an_input_that_is_no_object_is_kept_as_written(text: str) -> None:
 
 def test_an_error_in_the_stream_leaves_the_reply_incomplete() -> None:
     error = event("error", error={"type": "overloaded_error", "message": "Overloaded"})
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     assert feed(stream, CALL + error + event("message_stop")) == START
     assert not stream.reply().complete
     assert b"".join(released(stream)) == error + event("message_stop")
 
 
 def test_what_is_held_keeps_its_pings_and_comments() -> None:
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     feed(stream, CALL)
     assert feed(stream, event("ping") + b": still there\n\n") == b""
     assert b"".join(released(stream)) == event("ping") + b": still there\n\n"
@@ -276,7 +276,7 @@ def test_what_is_held_keeps_its_pings_and_comments() -> None:
 def test_deltas_of_tomorrow_are_kept() -> None:
     block = {"type": "compaction", "content": "a"}
     delta = {"type": "compaction_delta", "content": "b", "extra": 1}
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     feed(stream, START + event("content_block_start", index=0, content_block=block))
     feed(stream, event("content_block_delta", index=0, delta=delta))
     assert sent_back(stream.reply().message) == [{"type": "compaction", "content": "ab", "extra": 1}]
@@ -304,7 +304,7 @@ FIELDS = st.sampled_from(["index", "message", "content_block", "delta", "usage"]
     st.booleans(),
 )
 def test_nonsense_passes_by(events: list[tuple[str, Body]], again: bool) -> None:
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     stream = stream.continue_answer() if again else stream
     for kind, fields in events:
         feed(stream, event(kind, **fields))

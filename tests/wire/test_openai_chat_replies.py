@@ -72,7 +72,7 @@ def test_a_refusal_keeps_its_words() -> None:
     body["choices"][0]["message"]["refusal"] = "No."
     reply = REPLIES.read(body)
     assert sent_back(reply.message) == {"role": "assistant", "content": None, "refusal": "No."}
-    stream = REPLIES.stream(RESTORE)
+    stream = REPLIES.stream({RESTORE})
     feed(stream, streamed({"role": "assistant", "refusal": "N"}, {"refusal": "o."}))
     assert stream.reply().message == reply.message
 
@@ -153,7 +153,7 @@ def test_the_first_of_several_choices_is_read() -> None:
 @given(chat_bodies())
 def test_without_leaves_all_but_the_calls_of_that_name(body: Body) -> None:
     before = json.dumps(body)
-    left = REPLIES.without(body, RESTORE)
+    left = REPLIES.without(body, {RESTORE})
     assert json.dumps(body) == before
     calls, kept = (REPLIES.read(item).message.calls for item in (body, left))
     assert kept == tuple(call for call in calls if call.name != RESTORE)

@@ -114,8 +114,8 @@ def bodies(draw: st.DrawFn, *, number: int = 1) -> Body:
     return response(*output, number=number)
 
 
-def whole(body: Body, name: str = "") -> tuple[ReplyStream, bytes]:
-    one = stream(name)
+def whole(body: Body, names: frozenset[str] = frozenset()) -> tuple[ReplyStream, bytes]:
+    one = stream(names)
     return one, feed(one, events(body))
 
 
@@ -123,21 +123,21 @@ def whole(body: Body, name: str = "") -> tuple[ReplyStream, bytes]:
 def test_a_stream_says_what_the_whole_response_says_and_is_passed_on_as_it_came(
     data: st.DataObject, body: Body
 ) -> None:
-    raw, one = data.draw(st.composite(lambda draw: events(body, draw))()), stream("")
+    raw, one = data.draw(st.composite(lambda draw: events(body, draw))()), stream(frozenset())
     assert feed(one, raw) == raw
     assert one.reply() == read(body)
 
 
 @given(body=bodies(), end=st.integers(1, 4))
 def test_a_stream_that_breaks_is_not_complete(body: Body, end: int) -> None:
-    one = stream("")
+    one = stream(frozenset())
     for event in events_of(events(body))[:-end]:
         one.feed(event)
     assert not one.reply().complete
 
 
 def test_what_came_before_a_break_is_read() -> None:
-    one = stream("")
+    one = stream(frozenset())
     raw = [
         event
         for event in events_of(events(response(text("hello"), call("ls", '{"a": 1}'))))
@@ -176,7 +176,7 @@ def test_a_response_that_failed_is_no_reply(status: str) -> None:
     error = {"code": "server_error", "message": "It broke."}
     with pytest.raises(WireError, match="It broke"):
         read(response(status=status, error=error))
-    one = stream("")
+    one = stream(frozenset())
     feed(one, make_event({"type": "response.failed", "response": response(status=status)}).raw)
     with pytest.raises(WireError):
         one.reply()
@@ -189,7 +189,7 @@ def test_an_answer_that_was_cut_short_is_one() -> None:
 
 
 def test_an_error_in_a_stream_ends_it() -> None:
-    one = stream("")
+    one = stream(frozenset())
     feed(one, events(response(text("hello")))[:-400])
     feed(one, make_event({"type": "error", "code": "server_error", "message": "no"}, name="error").raw)
     assert not one.reply().complete
@@ -197,13 +197,13 @@ def test_an_error_in_a_stream_ends_it() -> None:
 
 @given(body=bodies())
 def test_calls_of_the_held_tool_are_held_and_not_shown(body: Body) -> None:
-    one, passed = whole(body, "restore")
+    one, passed = whole(body, frozenset({"restore"}))
     held = [at for at, item in enumerate(body["output"]) if item.get("name") == "restore"]
     passed += b"".join(released(one))
-    shown = stream("")
+    shown = stream(frozenset())
     feed(shown, passed)
     assert one.reply() == read(body)
-    assert shown.reply().message == read(without(body, "restore")).message == one.shown_message()
+    assert shown.reply().message == read(without(body, {"restore"})).message == one.shown_message()
     values = [json.loads(event.data) for event in events_of(passed)]
     numbers = [value["sequence_number"] for value in values]
     assert numbers == list(range(len(numbers)))
@@ -212,7 +212,7 @@ def test_calls_of_the_held_tool_are_held_and_not_shown(body: Body) -> None:
 
 
 def test_an_answer_of_two_streams_is_one_to_the_sdk() -> None:
-    first, second = stream("restore"), None
+    first, second = stream({"restore"}), None
     begun = feed(first, events(response(reasoning(), call("restore", number=1))))
     first.held.clear()
     second = first.continue_answer()
@@ -256,7 +256,7 @@ HOSTILE: Sequence[Any] = [
 
 @given(st.lists(st.sampled_from(HOSTILE), max_size=4), bodies())
 def test_events_of_another_shape_are_passed_on(odd: list[Any], body: Body) -> None:
-    one = stream("restore")
+    one = stream({"restore"})
     for event in [*events_of(events(body))[:2], *map(make_event, odd)]:
         assert one.feed(event) == [event.raw]
     with suppress(WireError):

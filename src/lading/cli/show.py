@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import click
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 from rich.table import Table
 from rich.text import Text
@@ -39,6 +39,7 @@ from lading.request.manifest import totals, unseal
 from lading.stores import SessionStore
 from lading.task.artifacts import Artifacts
 from lading.task.citing import load_manifest
+from lading.task.recalled import RecalledMemory, list_recalled
 
 
 @click.command("show")
@@ -77,8 +78,9 @@ def command(what: str, folder: str, as_manifest: bool, as_json: bool) -> None:
             terminal.print_json(read_manifest(what))
         elif not is_address and parse_request_name(what):
             request = find_snapshot(what)
-            show = partial(print_request, request, folder=what.rpartition("@")[0])
-            terminal.print_either(as_json, partial(encode_request, request), show=show)
+            recalled = read_recalled(request, folder := what.rpartition("@")[0])
+            show = partial(print_request, request, recalled, folder=folder)
+            terminal.print_either(as_json, partial(encode_request, request, recalled), show=show)
         elif not is_address:
             raise InputError(
                 f"There is no folder {what[:200]!r}, and it is not an address; expected a store, "
@@ -166,8 +168,18 @@ def read_manifest(text: str) -> dict[str, Any]:
         return load_manifest(store, (place.tenant, place.session), call=place.call)
 
 
-def encode_request(request: Snapshot) -> dict[str, Any]:
-    """Encode a request as the model saw it, for JSON."""
+def read_recalled(request: Snapshot, folder: str) -> tuple[RecalledMemory, ...]:
+    """Read which records of a memory a request shows, and whether they were used. Raises StoreError."""
+    place = request.manifest.place
+    if not place.memory and not place.task:
+        return ()
+    owner = place.tenant, place.session
+    with open_existing(folder) as store:
+        return list_recalled(store, owner, manifest=request.manifest, entries=store.load(*owner).entries)
+
+
+def encode_request(request: Snapshot, recalled: Sequence[RecalledMemory] = ()) -> dict[str, Any]:
+    """Encode a request as the model saw it, for JSON, with the records of a memory that it shows."""
     place = request.manifest.place
     return {
         "tenant": place.tenant,
@@ -176,6 +188,7 @@ def encode_request(request: Snapshot) -> dict[str, Any]:
         "counts": request.manifest.counts,
         "tools": [tool.name for tool in request.tools],
         "tool_scope": request.offered,
+        "memories": to_builtins(recalled),
         "messages": [
             {
                 "path": item.path,
@@ -191,8 +204,9 @@ def encode_request(request: Snapshot) -> dict[str, Any]:
     }
 
 
-def print_request(request: Snapshot, *, folder: str) -> None:
-    """Print a request as the model saw it, each edited message with its edit. ``folder``: that of its store."""
+def print_request(request: Snapshot, recalled: Sequence[RecalledMemory] = (), *, folder: str) -> None:
+    """Print a request as the model saw it, each edited message with its edit, and why it shows which records of a
+    memory. ``folder``: that of its store."""
     place, counts = request.manifest.place, request.manifest.counts
     layers = ", ".join(f"{layer} {tokens:,}" for layer, tokens in counts.items() if layer != "slack")
     free = f", {counts['slack']:,} more fit" if "slack" in counts else ""
@@ -202,6 +216,9 @@ def print_request(request: Snapshot, *, folder: str) -> None:
         _echo(f"[To read {relative('N')}: lading show {full} --store {shlex.quote(folder)}]", "dim")
     for line in request.offered.describe() if request.offered else ():
         _echo(line, "dim")
+    for one in recalled:
+        used = "used in the answer" if one.is_used else "not used in the answer"
+        _echo(f"[memory {one.id}: score {one.score:.2f}, {one.reason}; {used}]", "dim")
     last_edit = -1
     for item in request.shown:
         source = f"by edit {item.edit}" if item.edit >= 0 else f"entry {item.entry}"

@@ -21,8 +21,16 @@ from lading.errors import InputError, LoopStopped
 from lading.events import Event
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import WrapOptions
+from lading.memory.agent_memory import AgentMemory
 from lading.request.summary_calls import find_sdk
-from lading.session.options import DEFAULTS, SessionOptions, add_providers, add_summarizer, check_opening
+from lading.session.options import (
+    DEFAULTS,
+    SessionOptions,
+    add_providers,
+    add_summarizer,
+    bind_memory,
+    check_opening,
+)
 from lading.stores import SessionStore
 
 if TYPE_CHECKING:
@@ -53,6 +61,7 @@ def wrap(
     when: When | None = None,
     summarizer: Summarizer | Summarize | str | None = None,
     providers: Iterable[ContextProvider | Provide] = (),
+    memory: AgentMemory | None = None,
     output_reserve: int | None = None,
     options: SessionOptions = DEFAULTS,
     fail_open: bool = True,
@@ -63,12 +72,13 @@ def wrap(
     Both share connections, and closing either closes them.
 
     A conversation is recognised by the start of its history; ``client.lading.session(name)`` returns a client for
-    the conversation of that name. ``store``, ``window``, ``strategy``, ``when``, ``providers``, ``output_reserve``,
-    ``options``: as for ``Session``. ``summarizer``: also "self", the model of the conversation, which reads the
-    prompt that its cache holds, or "provider:model" of the client's provider. When packing fails, the request is
-    sent as the caller made it and ``on_event`` receives an event; with ``fail_open=False`` the error is raised
-    instead. LoopStopped is always raised, if ``loop_detection`` is set. Raises InputError for a client of another
-    type, a client that is wrapped already, and invalid options; UnknownName; StoreError.
+    the conversation of that name. ``store``, ``window``, ``strategy``, ``when``, ``providers``, ``memory``,
+    ``output_reserve``, ``options``: as for ``Session``; calls of own tools are answered unseen. ``summarizer``:
+    also "self", the model of the conversation, which reads the prompt that its cache holds, or "provider:model"
+    of the client's provider. When packing fails, the request is sent as the caller made it and ``on_event``
+    receives an event; with ``fail_open=False`` the error is raised instead. LoopStopped is always raised, if
+    ``loop_detection`` is set. Raises InputError for a client of another type, a client that is wrapped already,
+    and invalid options; UnknownName; StoreError.
     """
     kind: Any = type(client)
     http_client = getattr(client, "_client", None)
@@ -82,9 +92,10 @@ def wrap(
     if hasattr(client, "lading"):
         raise InputError("This client is wrapped already. Wrap the one it was made from.")
     check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
+    bind_memory(memory, (options.tenant, "session"))
     strategy = apply_options(strategy, when=when, verbatim=options.verbatim)
     options = add_providers(add_summarizer(options, summarizer, client=client), providers)
-    wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(sdk))
+    wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(sdk), memory)
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
     if is_genai:
         found = {"lading": property(_find_genai_lading)}

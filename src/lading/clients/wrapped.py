@@ -18,6 +18,7 @@ from lading.clients.lading import Lading
 from lading.compaction import Strategy, When
 from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.events import Event
+from lading.memory.agent_memory import AgentMemory
 from lading.session.options import SessionOptions
 from lading.stores import SessionStore
 
@@ -34,6 +35,7 @@ class Options(TypedDict, total=False):
     when: When | None
     summarizer: Summarizer | Summarize | str | None
     providers: Iterable[ContextProvider | Provide]
+    memory: AgentMemory | None
     output_reserve: int | None
     options: SessionOptions
     fail_open: bool

@@ -22,6 +22,7 @@ from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import T, attempt
 from lading.messages import Message, Text, ToolResult
+from lading.request.manifest import Cause
 from lading.session.matching import fingerprint
 from lading.stores.leases import Lease
 from lading.wire import Wire, list_plugged_wires, list_wires
@@ -31,9 +32,9 @@ from lading.wire.replies import Reply, add_usage
 AnswerStep: TypeAlias = tuple[bytes, bytes | None]
 """Bytes for the caller, and the next body to send, if any."""
 
-MOST_RESTORES = 8
-"""Requests sent to answer ``restore`` within one call; after that the model has to continue without."""
-_ENOUGH = "Nothing more is restored in this step. Go on with what you have."
+MOST_UNSEEN = 8
+"""Requests sent to answer the session's own tools within one call; after that the model has to continue without."""
+_ENOUGH = "Nothing more is restored or remembered in this step. Go on with what you have."
 
 
 _UNPACKED = (
@@ -60,8 +61,8 @@ class PackedCall:
         self.conversations, self.conversation, self.session = conversations, conversation, conversation.session
         self.body, self._lease, self.fail_open = body, lease, conversations.wrapping.fail_open
         self.is_streamed = is_streamed
-        self.restores = 0
-        """Number of replies with ``restore`` calls that were answered without the caller seeing them."""
+        self.unseen = 0
+        """Number of replies with calls of own tools that were answered without the caller seeing them."""
         self._ids: list[str] = []
         """The ids of the responses of the answer; the caller sees one of them."""
         self.is_broken = False
@@ -75,12 +76,12 @@ class PackedCall:
 
     def take(self, data: bytes) -> AnswerStep:
         """Record a complete response. Return the bytes for the caller, and the next body to send if the model only
-        asked for ``restore``."""
+        called own tools."""
 
-        def without_restore() -> AnswerStep:
-            return attempt(lambda: self._remove_restore(data), lambda _: data, fail_open=True), None
+        def without_own() -> AnswerStep:
+            return attempt(lambda: self._remove_own(data), lambda _: data, fail_open=True), None
 
-        return self.guard(lambda: self._take(data), without_restore)
+        return self.guard(lambda: self._take(data), without_own)
 
     def release(self) -> None:
         """Release the conversation for its next call. Releasing twice is harmless."""
@@ -100,17 +101,19 @@ class PackedCall:
 
         return attempt(step, failed, fail_open=self.fail_open)
 
-    def count_restores(self, reply: Reply) -> tuple[int, int]:
-        """Count the reply's ``restore`` calls, which the session answers, and the other calls."""
-        ours = sum(call.name == RESTORE for call in reply.message.calls) if self.session.offers_restore else 0
+    def count_own(self, reply: Reply) -> tuple[int, int]:
+        """Count the reply's calls of own tools, which the session answers, and the other calls."""
+        own = self.session.own_tools
+        ours = sum(call.name in own for call in reply.message.calls) if own else 0
         return ours, len(reply.message.calls) - ours
 
-    def restore(self, reply: Reply) -> bytes:
+    def answer_unseen(self, reply: Reply) -> bytes:
         """Answer a reply that the caller does not see; return the body of the next request."""
         self.record(reply, None)
         self.answer(reply)
-        self.restores += 1
-        return self.session.request(at_s=self.conversations.clock(), cause="restore").body
+        self.unseen += 1
+        cause: Cause = "restore" if any(call.name == RESTORE for call in reply.message.calls) else "memory"
+        return self.session.request(at_s=self.conversations.clock(), cause=cause).body
 
     def record(self, reply: Reply, shown: Message | None) -> None:
         """Add a reply to the log, unless it is last there; ``shown``: the answer that the caller sees, if any."""
@@ -122,17 +125,18 @@ class PackedCall:
             self.conversations.chains.remember(self._ids, self.session, shown=shown)
 
     def answer(self, reply: Reply) -> None:
-        """Add the results of the reply's ``restore`` calls to the log."""
-        calls = [call for call in reply.message.calls if call.name == RESTORE]
-        if self.restores < MOST_RESTORES:
+        """Add the results of the reply's calls of own tools to the log."""
+        calls = [call for call in reply.message.calls if call.name in self.session.own_tools]
+        if self.unseen < MOST_UNSEEN:
             results: Sequence[Message] = self.session.handle(reply)
         else:
-            refused = [ToolResult(call.id, (Text(_ENOUGH),), is_error=True, name=RESTORE) for call in calls]
+            refused = [ToolResult(call.id, (Text(_ENOUGH),), is_error=True, name=call.name) for call in calls]
             results = [Message("tool", (result,)) for result in refused]
         self.session.extend(results, known_as=[""] * len(results))
-        addresses = [read_requested_address(call, self.session.settings.owner) for call in calls]
-        for message, asked in zip(results, addresses, strict=True):
-            self.conversations.report(Restored(self.session.name, asked, message.results[0].is_error))
+        for call, message in zip(calls, results, strict=True):
+            if call.name == RESTORE:
+                asked = read_requested_address(call, self.session.settings.owner)
+                self.conversations.report(Restored(self.session.name, asked, message.results[0].is_error))
 
     def _shrink(self, error: str) -> bytes | None:
         try:
@@ -155,31 +159,31 @@ class PackedCall:
         reply = replies.read(value)
         if reply.choices > 1:
             return self._take_several(value, reply) or (self._write_usage(value) or data, None)
-        restores, others = self.count_restores(reply)
-        if not restores:
+        ours, others = self.count_own(reply)
+        if not ours:
             self.record(reply, reply.message)
             return self._write_usage(value) or data, None
-        if not others and self.restores <= MOST_RESTORES:
+        if not others and self.unseen <= MOST_UNSEEN:
             self.conversation.spent = add_usage(self.conversation.spent, replies.read_usage(value))
-            return b"", self.restore(reply)
-        shown = replies.without(value, RESTORE)
+            return b"", self.answer_unseen(reply)
+        shown = replies.without(value, self.session.own_tools)
         self.record(reply, replies.read(shown).message)
         self.answer(reply)
         return self._write_usage(shown) or jsonbytes.dump(shown), None
 
     def _take_several(self, value: dict[str, Any], reply: Reply) -> AnswerStep | None:
         """Take several answers, of which the caller gives one back, so none is recorded. If one only asks for
-        ``restore``, it is answered, and all are made anew: none may be empty. None if no answer asks for it."""
+        calls own tools, it is answered, and all are made anew: none may be empty. None if no answer calls one."""
         replies = self.session.wire.replies
         answers = [replace(reply, message=one, usage=None) for one in (reply.message, *reply.others)]
-        counted = [self.count_restores(one) for one in answers]
-        if not any(restores for restores, _ in counted):
+        counted = [self.count_own(one) for one in answers]
+        if not any(ours for ours, _ in counted):
             return None
-        asking = next((at for at, (restores, others) in enumerate(counted) if restores and not others), None)
-        if asking is not None and self.restores <= MOST_RESTORES:
+        asking = next((at for at, (ours, others) in enumerate(counted) if ours and not others), None)
+        if asking is not None and self.unseen <= MOST_UNSEEN:
             self.conversation.spent = add_usage(self.conversation.spent, replies.read_usage(value))
-            return b"", self.restore(answers[asking])
-        shown = replies.without(value, RESTORE)
+            return b"", self.answer_unseen(answers[asking])
+        shown = replies.without(value, self.session.own_tools)
         return self._write_usage(shown) or jsonbytes.dump(shown), None
 
     def _write_usage(self, value: dict[str, Any]) -> bytes:
@@ -190,10 +194,10 @@ class PackedCall:
         self.conversation.spent = {}
         return jsonbytes.dump(value | {replies.usage: add_usage(spent, usage)})
 
-    def _remove_restore(self, data: bytes) -> bytes:
-        """Return the response without its ``restore`` calls."""
-        value = jsonbytes.load(data)
-        shown = self.session.wire.replies.without(value, RESTORE) if self.session.offers_restore else value
+    def _remove_own(self, data: bytes) -> bytes:
+        """Return the response without its calls of own tools."""
+        value, own = jsonbytes.load(data), self.session.own_tools
+        shown = self.session.wire.replies.without(value, own) if own else value
         return data if shown == value else jsonbytes.dump(shown)
 
 

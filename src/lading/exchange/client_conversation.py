@@ -107,7 +107,7 @@ class ClientConversation:
         if tools != self._tools_given:
             self._tools_given, self._tools = tools, read_tools(tools, wire=wire)
         # Whatever choice is forced: another list of tools would be another prefix, which the provider writes anew.
-        session.offer(self._tools, fields, restore=not wire.layout.demands(body).is_several)
+        session.offer(self._tools, fields, own_tools=not wire.layout.demands(body).is_several)
 
     def _match(self, history: RequestHistory) -> Matched | None:
         """Match a history with the session's, ignoring texts of opening system messages; None if fewer or more."""

@@ -306,6 +306,7 @@ class Conversations:
             output_reserve=wrapping.output_reserve,
             wire=request.wire.name,
             options=wrapping.options,
+            memory=wrapping.memory,
         )
         session.report_to(self.subscribers)
         return session

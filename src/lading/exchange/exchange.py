@@ -1,9 +1,9 @@
 """One call of a client as a generator of effects, so that the sync and async transports share the order of steps.
 
 Pack and send; send a smaller request if the provider finds this one too long; deliver the answer, whole or as a
-stream; answer ``restore`` and send again. A driver performs each effect and sends its result into the generator, or
-throws its error, and closes or drops the generator when the caller leaves: ``Endings`` then ends the call. The
-conversation is released in every case.
+stream; answer the session's own tools and send again. A driver performs each effect and sends its result into the
+generator, or throws its error, and closes or drops the generator when the caller leaves: ``Endings`` then ends the
+call. The conversation is released in every case.
 """
 
 from __future__ import annotations

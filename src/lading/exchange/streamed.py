@@ -1,6 +1,6 @@
 """Forward a streamed answer: events are passed to the caller as they arrive, and the reply is recorded at the end.
 
-Events are held back from the first call of ``restore`` on. After an event that cannot be read, the rest is passed
+Events are held back from the first call of an own tool on. After an event that cannot be read, the rest is passed
 on unread.
 """
 
@@ -10,9 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from weakref import WeakMethod
 
-from lading.addresses import RESTORE
 from lading.events import ReplyLost
-from lading.exchange.call import MOST_RESTORES, AnswerStep, PackedCall
+from lading.exchange.call import MOST_UNSEEN, AnswerStep, PackedCall
 from lading.wire.replies import Reply, SseEvent, SseReader
 from lading.wire.streams import DONE
 
@@ -22,7 +21,7 @@ class StreamedAnswer:
 
     def __init__(self, call: PackedCall) -> None:
         self._call = call
-        self._stream = call.session.wire.replies.stream(RESTORE if call.session.offers_restore else "")
+        self._stream = call.session.wire.replies.stream(call.session.own_tools)
         self._parser = SseReader()
         self._unread = bytearray()
         """Bytes of the event that is not complete yet."""
@@ -96,24 +95,24 @@ class StreamedAnswer:
     def _pass(self, event: SseEvent) -> bytes:
         """Return the bytes of one event for the caller. After a failure, events are still edited in the
         continuation of an answer, whose parts have to be renumbered."""
-        if self._call.is_broken and not self._call.restores:
+        if self._call.is_broken and not self._call.unseen:
             return event.raw
         return self._call.guard(lambda: b"".join(self._stream.feed(event)), lambda: self._release_raw() + event.raw)
 
     def _ask_again(self) -> bytes | None:
-        """Return the body of the request that continues a stream which only called ``restore``; else None."""
+        """Return the body of the request that continues a stream which only called own tools; else None."""
         reply = self._read_reply()
-        restores, others = self._call.count_restores(reply)
-        is_final = others or not restores or not reply.complete or reply.choices > 1
-        if is_final or self._call.restores > MOST_RESTORES:
+        ours, others = self._call.count_own(reply)
+        is_final = others or not ours or not reply.complete or reply.choices > 1
+        if is_final or self._call.unseen > MOST_UNSEEN:
             return None
         stream, parser = self._stream.continue_answer(), SseReader()
-        body = self._call.restore(reply)
+        body = self._call.answer_unseen(reply)
         self._stream, self._parser, self._is_done = stream, parser, False
         return body
 
     def _leave(self) -> None:
-        if self._call.count_restores(self._stream.reply())[0]:
+        if self._call.count_own(self._stream.reply())[0]:
             self._report_lost()
         else:
             self._finish()
@@ -127,7 +126,7 @@ class StreamedAnswer:
             self._report_lost()
             return
         self._call.record(reply, self._stream.shown_message())
-        if self._call.count_restores(reply)[0]:
+        if self._call.count_own(reply)[0]:
             self._call.answer(reply)
 
     def _read_reply(self) -> Reply:
@@ -138,7 +137,7 @@ class StreamedAnswer:
         return reply
 
     def _release(self) -> bytes:
-        """Return the held events without the calls of ``restore``, or unchanged if that fails."""
+        """Return the held events without the calls of own tools, or unchanged if that fails."""
         held, release = self._stream.held, self._stream.release
         released = self._call.guard(
             lambda: b"".join(piece for one in held for piece in release(one)), self._release_raw

@@ -12,6 +12,7 @@ from msgspec import Struct
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
 from lading.history.log import Edit, Entry
+from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
@@ -32,6 +33,7 @@ class WrapOptions(Struct, frozen=True):
     fail_open: bool
     stopped: type[LoopStopped] = LoopStopped
     """The error that the client's SDK passes on as it is."""
+    memory: AgentMemory | None = None
 
 
 def attempt(step: Callable[[], T], failed: Callable[[Exception], T], *, fail_open: bool) -> T:

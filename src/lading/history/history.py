@@ -21,7 +21,7 @@ from lading.events import Event, Repaired
 from lading.history.log import NO_COMPACTIONS, Draft, Edit, Entry, Log, Reported, log_chain
 from lading.history.plan import UNLIMITED, Plan
 from lading.history.repair import LEFT_OUT, UNNAMED_CALL, Admitted, Needs, Placement, Repair, Sanitizer, trim_end
-from lading.history.view import View, append_message, apply_edit, rebuild
+from lading.history.view import ONLY_RESTORE, View, append_message, apply_edit, rebuild
 from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 
 CLOSING = "before the request: "
@@ -36,15 +36,20 @@ class History:
     """Entries, edits and view of one session. Entries and edits are only appended."""
 
     def __init__(
-        self, needs: Needs, count: Callable[[Message], int], *, session: tuple[str, str] = ("default", "session")
+        self,
+        needs: Needs,
+        count: Callable[[Message], int],
+        *,
+        session: tuple[str, str] = ("default", "session"),
+        own_tools: frozenset[str] = ONLY_RESTORE,
     ) -> None:
-        """``session``: tenant and session that pointers refer to."""
-        self._needs, self._session = needs, session
+        """``session``: tenant and session that pointers refer to. ``own_tools``: as for ``View``."""
+        self._needs, self._session, self._own_tools = needs, session, own_tools
         self._sanitizer = Sanitizer(needs)
         self._count = count
         self.entries = Log()
         self.edits: list[Edit] = []
-        self.view = View(self.entries)
+        self.view = View(self.entries, own_tools=own_tools)
         self.log = ""
         """Chain digest over the entries (``log.log_chain``)."""
         self.withdrawn: set[int] = set()
@@ -95,6 +100,7 @@ class History:
             [*of_edits[:edits], *self.edits[len(of_edits) : edits]],
             readings=readings,
             log=self.entries,
+            own_tools=self._own_tools,
         )
 
     def append(

@@ -28,7 +28,9 @@ _FOLDED: frozenset[EditKind] = frozenset({"summarised", "dropped"})
 ADMITTED: frozenset[EditKind] = frozenset({"repaired", "reshaped", "clipped"})
 """Kinds of edits that change how one entry is shown without removing it."""
 RESTORED_TOKENS = 2_500
-"""Restored content up to this size is not compacted again; no answer of the restore tool is larger."""
+"""Restored content up to this size is not compacted again; no answer of a tool of the session's own is larger."""
+ONLY_RESTORE = frozenset({RESTORE})
+"""The own tools of a session without a memory."""
 
 
 class Item(Struct, frozen=True, gc=False):
@@ -63,7 +65,8 @@ class View:
     __slots__ = (
         *("_items", "_head", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
-        *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "_payload", "__weakref__"),
+        *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "_payload", "_own_tools"),
+        "__weakref__",
     )
     items: Sequence[Item] = _read("_items")
     """The shown messages, in order, each with its entry and tokens."""
@@ -86,9 +89,10 @@ class View:
     payload: int = _read("_payload")
     """Entry of the newest payload of a task's step; -1: there is none."""
 
-    def __init__(self, log: Sequence[Entry] = ()) -> None:
-        """``log``: where the raw messages are read, entries that are not appended yet included."""
-        self._log = log
+    def __init__(self, log: Sequence[Entry] = (), *, own_tools: frozenset[str] = ONLY_RESTORE) -> None:
+        """``log``: where the raw messages are read, entries that are not appended yet included. ``own_tools``: the
+        names of the tools that the session answers itself."""
+        self._log, self._own_tools = log, own_tools
         self._items: list[Item] = FrozenList()  # Changed here alone, by the methods of ``list``.
         self._head = self._rounds = self._edits = 0
         self._readings: dict[object, Any] = {}
@@ -111,9 +115,9 @@ class View:
         self._pinned: dict[int, tuple[Message, ...]] = {}
         self._payload = -1
         self._restoring: set[str] = set()
-        """Ids of calls of the tool ``restore``; an id means the newest call that has it."""
+        """Ids of calls of the session's own tools; an id means the newest call that has it."""
         self._only_restoring: set[int] = set()
-        """Entries of the assistant whose calls are all of that tool."""
+        """Entries of the assistant whose calls are all of these tools."""
         self._restored: set[int] = set()
         """Entries with the results of such calls."""
 
@@ -175,7 +179,7 @@ class View:
 
     def find_consumed_end(self, rounds: int = 1) -> int:
         """Return the position before which at least ``rounds`` assistant messages follow every result. One that
-        only calls ``restore`` is no answer to a result yet."""
+        only calls the session's own tools is no answer to a result yet."""
         position = len(self._items)
         while position and rounds:
             position -= 1
@@ -234,8 +238,8 @@ class View:
             self._first_assistant = entry
         calls = message.calls
         for call in calls:
-            (self._restoring.add if call.name == RESTORE else self._restoring.discard)(call.id)
-        if {call.name for call in calls} == {RESTORE}:
+            (self._restoring.add if call.name in self._own_tools else self._restoring.discard)(call.id)
+        if calls and self._own_tools.issuperset(call.name for call in calls):
             self._only_restoring.add(entry)
         if any(result.call_id in self._restoring for result in message.results):
             self._restored.add(entry)
@@ -252,7 +256,7 @@ class View:
             self._admitted[edit.first] = edit.replacement
 
     def _make_item(self, message: Message, tokens: int, *, entry: int = -1, edit: Edit | None = None) -> Item:
-        # The model asked to see restored content; compacting it again would make it ask again.
+        # The model asked to see what its own tools returned; compacting it again would make it ask again.
         restored = tokens <= RESTORED_TOKENS and (edit.first if edit else entry) in self._restored
         clearable = tokens if message.results and not restored else 0
         if edit is None:
@@ -305,10 +309,11 @@ def rebuild(
     *,
     log: Sequence[Entry] | None = None,
     readings: dict[object, Any] | None = None,
+    own_tools: frozenset[str] = ONLY_RESTORE,
 ) -> View:
     """Build the view of a whole log: for reopening, replaying and withdrawing. ``log``: where the raw messages are
     read; without, the entries. ``readings``: to go on with."""
-    view = View(entries if log is None else log)
+    view = View(entries if log is None else log, own_tools=own_tools)
     view._readings = {} if readings is None else readings
     shown: dict[int, Edit | None] = {}
     gone = {entry for edit in edits if edit.withdraws for entry in range(edit.first, edit.last + 1)}

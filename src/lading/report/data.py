@@ -13,6 +13,7 @@ from lading.economics import OwnCalls, Usage
 from lading.evaluate.bill_reconciliation import BillComparison
 from lading.history.log import EditKind, Reported
 from lading.request.manifest import Cause, Frame, Prefix
+from lading.task.recalled import RecalledMemory
 from lading.task.record import PayloadRecord
 
 FORMAT = 1
@@ -111,6 +112,8 @@ class RequestData(Struct, frozen=True, omit_defaults=True):
     own: OwnCalls | None = None
     """Compaction's own model calls for it."""
     step: StepData | None = None
+    memories: tuple[RecalledMemory, ...] = ()
+    """Records of a memory that it shows, without their texts."""
 
 
 class CallData(Struct, frozen=True, omit_defaults=True):

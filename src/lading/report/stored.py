@@ -20,6 +20,7 @@ from lading.request.manifest import Frame, Manifest, unseal
 from lading.request.tools import reduce_tools, tools_from
 from lading.stores import SessionStore
 from lading.task.citing import list_outcomes, read_record
+from lading.task.recalled import RecalledMemory, list_recalled
 
 
 def read_session(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
@@ -47,6 +48,8 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
             calls[-1] = replace(calls[-1], simulated=Usage())
         if bill.repeats:
             calls[bill.repeats - 1] = replace(calls[bill.repeats - 1], append_only=Usage())
+        memories = list_recalled(store, (tenant, session), manifest=manifest, entries=entries)
+        memories = tuple(replace(one, text="") for one in memories)
         calls.append(
             CallData(
                 call=manifest.place.call,
@@ -55,7 +58,7 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
                 simulated=bill.sent,
                 append_only=bill.everything,
                 prefix=manifest.prefix,
-                sent=_convert_request(manifest, steps.add(manifest)),
+                sent=_convert_request(manifest, steps.add(manifest), memories),
                 account=manifest.account,
                 at_s=manifest.place.at_s,
             )
@@ -74,7 +77,9 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
     )
 
 
-def _convert_request(manifest: Manifest, step: StepData | None) -> RequestData:
+def _convert_request(
+    manifest: Manifest, step: StepData | None, memories: tuple[RecalledMemory, ...]
+) -> RequestData:
     sent, expected = manifest.sent, manifest.sent.expected
     if expected is not None and not expected.calibration.seen:
         expected = None  # No report was used: what is expected is what was counted.
@@ -86,6 +91,7 @@ def _convert_request(manifest: Manifest, step: StepData | None) -> RequestData:
         learned_from=expected.calibration.seen if expected else 0,
         own=sent.own,
         step=step,
+        memories=memories,
     )
 
 

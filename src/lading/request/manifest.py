@@ -87,8 +87,9 @@ class Frame(Struct, frozen=True):
     """Digest of the stored body fields besides messages, system and tools."""
 
 
-Cause: TypeAlias = Literal["", "restore", "retry"]
-"""The cause of a request: the caller (empty), an answer of ``restore``, or a "prompt too long" error."""
+Cause: TypeAlias = Literal["", "restore", "memory", "retry"]
+"""The cause of a request: the caller (empty), an answer of ``restore`` or of the memory's tools that the caller
+does not see, or a "prompt too long" error."""
 
 
 class RequestPlace(Struct, frozen=True, omit_defaults=True):
@@ -105,6 +106,8 @@ class RequestPlace(Struct, frozen=True, omit_defaults=True):
     """Digest of the stored record of its task's payload (``lading.task.record``); empty: there is none."""
     tools: str = ""
     """Digest of the stored record of its tools (``lading.request.tool_record``); empty: all that were given."""
+    memory: str = ""
+    """Digest of the stored records of the memory in its tail (``lading.task.record``); empty: there are none."""
 
 
 class LogExtent(Struct, frozen=True, omit_defaults=True):

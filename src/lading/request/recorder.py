@@ -86,6 +86,8 @@ class Recorder:
         """Digest of the stored record of the payload that the next requests show; empty: they show none."""
         self.tools = ""
         """Digest of the stored record of the tools that the next requests offer; empty: all that were given."""
+        self.memory = ""
+        """Digest of the records of the memory in the next request's tail, as stored; empty: there are none."""
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, history: History) -> Manifest | None:
         """Restore the history of a stored session, and learn the usage reported since its last manifest. Returns
@@ -166,7 +168,14 @@ class Recorder:
             Manifest(
                 format=FORMAT,
                 place=RequestPlace(
-                    settings.tenant, settings.session, call, facts.at_s, facts.cause, self.task, self.tools
+                    settings.tenant,
+                    settings.session,
+                    call,
+                    facts.at_s,
+                    facts.cause,
+                    self.task,
+                    self.tools,
+                    self.memory,
                 ),
                 parent=last.checksum,
                 seen=log,

@@ -23,6 +23,7 @@ from typing import Any, Self, TypeVar
 from lading.audit.verdicts import Explanation
 from lading.effects import AWAIT
 from lading.history.observations import ObservationResult
+from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, MessageLike
 from lading.request.pack import Pack
 from lading.session.matching import Changed
@@ -50,6 +51,11 @@ class AsyncSession:
     def observations(self) -> list[ObservationResult]:
         """See ``Session.observations``."""
         return self.session.observations
+
+    @property
+    def memory(self) -> AgentMemory | None:
+        """See ``Session.memory``; its methods block for as long as its store takes."""
+        return self.session.memory
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
         """See ``Session.subscribe``; the function may be async."""

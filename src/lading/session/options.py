@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from lading.effects import ContextProvider, Provide, RequestContext, Summarizer
 from lading.engine import Engine
 from lading.errors import InputError
 from lading.events import Event, ModelChanged, ToolsLeftOut
+from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
@@ -26,7 +27,9 @@ from lading.request.manifest import Frame
 from lading.request.summary_calls import find_summarizer
 from lading.request.tool_record import load_tool_record
 from lading.session.loop_detection import LoopDetection
+from lading.session.memory_text import MemoryText
 from lading.session.own_text import OwnText
+from lading.session.own_tools import OwnTools, make_own_tools
 from lading.session.providers import ContextProviders, read_providers
 from lading.settings import Settings, apply_profile, settings_for
 from lading.stores import SessionStore
@@ -143,13 +146,39 @@ def read_message(reply: object, *, wire: Wire) -> Message:
     return message
 
 
-def find_own_text(options: SessionOptions, engine: Engine, *, wire: Wire) -> OwnText | None:
+def bind_memory(memory: AgentMemory | None, owner: tuple[str, str]) -> AgentMemory | None:
+    """Return the memory for a session of this tenant and name. Raises InputError for a memory of another tenant."""
+    if memory is None:
+        return None
+    check(memory, AgentMemory, advice="memory is lading.memory.open_memory(...)")
+    tenant, session = owner
+    if memory.namespace.tenant != tenant:
+        raise InputError(
+            f"The memory is of the tenant {memory.namespace.tenant!r} and the session of {tenant!r}. Give both the "
+            "same: open_memory(tenant=...) and SessionOptions(tenant=...)."
+        )
+    return memory.for_session(session)
+
+
+def find_own_tools(
+    options: SessionOptions, engine: Engine, *, memory: AgentMemory | None, offered: Sequence[Tool]
+) -> OwnTools:
+    """Return the tools that a session answers itself. ``offered``: the tools of its last request."""
+    may_restore = options.restore and engine.changes_requests
+    return make_own_tools(may_restore=may_restore, memory=memory, offered=offered)
+
+
+def find_own_text(
+    options: SessionOptions, engine: Engine, *, store: SessionStore, memory: AgentMemory | None
+) -> OwnText | None:
     """Return the text that a session adds by itself; None for a session that adds none."""
     settings, providers = engine.settings, None
     if options.providers:
         context = RequestContext(settings.tenant, options.user, settings.session)
-        providers = ContextProviders(read_providers(options.providers), context, wire=wire)
-    return OwnText(options.loop_detection, providers) if providers or options.loop_detection else None
+        providers = ContextProviders(read_providers(options.providers), context, wire=engine.wire)
+    recalled = None if memory is None else MemoryText(memory, store)
+    is_needed = providers or options.loop_detection or recalled
+    return OwnText(options.loop_detection, providers, recalled) if is_needed else None
 
 
 def check_opening(strategy: object, *, window: object, output_reserve: object, options: object) -> None:

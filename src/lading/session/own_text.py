@@ -11,6 +11,7 @@ from lading.events import Event
 from lading.messages import Message, own_words
 from lading.request.pack import Pack
 from lading.session.loop_detection import LoopDetection, detect
+from lading.session.memory_text import MemoryText
 from lading.session.providers import ContextProviders, Provided
 
 
@@ -23,8 +24,13 @@ class MakePack(Protocol):
 class OwnText:
     """The text that one session adds."""
 
-    def __init__(self, loop_detection: LoopDetection | None, providers: ContextProviders | None) -> None:
-        self._loop_detection, self._providers = loop_detection, providers
+    def __init__(
+        self,
+        loop_detection: LoopDetection | None,
+        providers: ContextProviders | None,
+        memory: MemoryText | None = None,
+    ) -> None:
+        self._loop_detection, self._providers, self.memory = loop_detection, providers, memory
         self._looped: int | None = None
         """The newest answer that was part of a loop."""
         self._warning = ""
@@ -33,17 +39,26 @@ class OwnText:
         self._provided = Provided()
         self._fresh: int | None = None
         """The log entry of the first stable text that no request has shown."""
+        self._hits = ""
+        """The text of the memory for this request."""
+
+    def instruct(self, engine: Engine, *, extend: Callable[..., None]) -> None:
+        """Add the standing instructions of the memory that the log does not have yet."""
+        if self.memory is not None:
+            self.memory.say_instructions(engine, extend=extend)
 
     def prepare(
         self,
         engine: Engine,
         tail: str,
         *,
+        in_step: bool,
         extend: Callable[..., None],
         stops: list[Event],
     ) -> None:
-        """Detect loops, ask the providers, and add to the log what stays (``Session.extend``), before a request of
-        the caller with this tail. Raises LoopStopped, whose event is added to ``stops``."""
+        """Detect loops, search the memory, ask the providers, and add to the log what stays (``Session.extend``),
+        before a request of the caller with this tail. ``in_step``: the payload of a step has the hits. Raises
+        LoopStopped, whose event is added to ``stops``."""
         stay: list[Message] = []
         if (options := self._loop_detection) is not None:
             self._looped, warnings = detect(engine, options=options, judged=self._looped, stops=stops)
@@ -52,25 +67,31 @@ class OwnText:
             elif warnings or len(engine.history.entries) != self._judged_entries:
                 self._warning = warnings[0].text if warnings else ""
             self._judged_entries = len(engine.history.entries)
+        if self.memory is not None:
+            self._hits = self.memory.show_none(engine) if in_step else self.memory.find_hits(engine)
         if self._providers is not None:
             fresh = self._providers.say_stable(engine)
             self._fresh = len(engine.history.entries) + len(stay) if fresh else None
             stay += fresh
-            tokens = engine.count(own_words(tail)) if tail else 0
+            given = join_texts(self._hits, tail)
+            tokens = engine.count(own_words(given)) if given else 0
             self._provided = self._providers.ask(engine, given_tokens=tokens)
         # Stored with the request. If this one fails, they are part of the next one, with their event.
         extend(stay, known_as=[""] * len(stay), stored=False)
 
     def pack(self, make: MakePack, engine: Engine, *, tail: str) -> Pack:
-        """Build the request with the text of ``prepare`` and the caller's tail; without that of the providers where
-        nothing else leaves room."""
+        """Build the request with the text of ``prepare`` and the caller's tail; without that of the memory and
+        the providers where nothing else leaves room."""
         provided, tail = self._provided, join_texts(tail, self._warning)
-        if any(provided) and self._providers is not None:
+        if self._hits or any(provided):
             try:
-                return make(tail=join_texts(provided.tail, tail), front=provided.front)
+                return make(tail=join_texts(self._hits, provided.tail, tail), front=provided.front)
             except WindowExceeded:
-                self._provided = Provided()
-                self._providers.drop(engine)
+                if self._hits and self.memory is not None:
+                    self.memory.drop(engine)
+                if any(provided) and self._providers is not None:
+                    self._providers.drop(engine)
+                self._provided, self._hits = Provided(), ""
         try:
             pack = make(tail=tail)
         except WindowExceeded:

@@ -14,8 +14,6 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from lading.addresses import RESTORE
-from lading.audit.restore import SCHEMA, answer_calls, apply_changes
 from lading.audit.verdicts import Explanation
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, apply_options
@@ -25,6 +23,7 @@ from lading.errors import ContextOverflow, InputError, PackError, PastChanged
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
 from lading.history.observations import ObservationResult, list_observations
+from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, MessageLike, Template, Tool
 from lading.models.card import Card
 from lading.request.manifest import Cause
@@ -36,6 +35,7 @@ from lading.session.forms import find_reformed
 from lading.session.given import GivenItems
 from lading.session.lock import SessionLock
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
+from lading.session.own_tools import ALL, name_own_tools
 from lading.session.task_steps import GivenStep, GivenTask, TaskSteps
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
@@ -65,6 +65,7 @@ class Session:
         when: When | None = None,
         summarizer: Summarizer | Summarize | str | None = None,
         providers: Iterable[ContextProvider | Provide] = (),
+        memory: AgentMemory | None = None,
         window: int | None = None,
         output_reserve: int | None = None,
         wire: str | None = None,
@@ -74,7 +75,8 @@ class Session:
         memory. ``window`` and ``output_reserve`` in tokens; their defaults, and the wire, are the model card's.
         ``when`` to compact: "pays", "full", or a share of the window. ``summarizer``: a function,
         ``Summarizer("provider:model", client=...)``, None: rules. ``providers``: functions that give text for each
-        request. Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session."""
+        request. ``memory``: ``open_memory(...)``, of the same tenant. Raises InputError, UnknownName, StoreError;
+        SessionBusy when another process writes the session."""
         card, events = opening.find_session_card(model)
         self.events: list[Event] = [*events]
         """Events about the model's name, and of everything that happens outside of a pack."""
@@ -86,6 +88,7 @@ class Session:
         )
         self._reserves = output_reserve is not None
         self.model = model.name if isinstance(model, Card) else model  # In requests.
+        self.memory = opening.bind_memory(memory, self.settings.owner)
         self.wire = find_wire(self.settings.wire)
         self._lock = SessionLock()
         self._lease: Lease | None = None
@@ -99,21 +102,20 @@ class Session:
             self._shared.add_user(self)
             self._lease = self.store.lease(*self.settings.owner, wait_s=self.options.wait_s)
             start = reopen if self.store.exists(*self.settings.owner) else Engine
-            self._engine = start(self.settings, self.store)
+            self._engine = start(self.settings, self.store, own_tools=name_own_tools(self.memory))
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
             self.events = PublishedEvents([*self.events, *events], self._engine.subscribers.publish)
             self.settings = self._engine.settings
-            self._tools = tuple(tool for tool in tools if tool != SCHEMA)
+            self._tools = tuple(tool for tool in tools if tool not in ALL)
             undo.pop_all()
         self.known = list_known(self._engine.history)  # Fingerprints of the messages in the caller's history.
-        self._may_restore = self.options.restore and self._engine.changes_requests
-        self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
+        self._own_tools = opening.find_own_tools(self.options, self._engine, memory=self.memory, offered=tools)
         self._followed: tuple[Settings, Template | None] | None = None  # What the engine's settings follow.
         self._replies: set[tuple[str, str]] = set()  # Since the last request.
         self._given = GivenItems(self.wire)
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
-        self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
+        self._own_text = opening.find_own_text(self.options, self._engine, store=self.store, memory=self.memory)
         self._steps: TaskSteps | None = None
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
@@ -159,7 +161,9 @@ class Session:
         return self._find_steps().index(self._list_tools())
 
     def _find_steps(self) -> TaskSteps:
-        self._steps = self._steps or TaskSteps(self._engine, self.store, self._lock)
+        if self._steps is None:
+            memory = self._own_text.memory if self._own_text else None
+            self._steps = TaskSteps(self._engine, self.store, lock=self._lock, memory=memory)
         return self._steps
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
@@ -257,13 +261,14 @@ class Session:
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
-            fork = undo.enter_context(start_beside(Session, self.settings, store=self.store, options=self.options))
+            start = partial(Session, memory=self.memory)
+            fork = undo.enter_context(start_beside(start, self.settings, store=self.store, options=self.options))
             fork._shared = self._shared  # The last one closed closes the store.
             fork._shared.add_user(fork)
             fork.settings = replace(fork.settings, budget=self.settings.budget)
             fork.model, fork._reserves = self.model, self._reserves
             fork._engine.start_from(self._engine.calibration)
-            fork.offer(self._tools, self._fields, restore=self.offers_restore)
+            fork.offer(self._tools, self._fields, own_tools=self._own_tools.may_offer)
             fork._engine.subscribers.join(self._engine.subscribers)
             fork.add(messages)
             fork.events.append(Forked(self.name, fork.name))
@@ -280,10 +285,10 @@ class Session:
     ) -> Pack:
         """Build the request for the next call. ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``:
         the body's other fields (temperature ...). None: those of the last call. ``tail``: text at the end of this
-        request alone. The tool ``restore`` is added to the given tools where the strategy can remove anything.
-        Raises like ``Engine.pack``, and LoopStopped."""
+        request alone. Own tools are added to given ones: ``restore`` where the strategy can remove anything,
+        those of the memory. Raises like ``Engine.pack``, and LoopStopped."""
         with self._lock, ExitStack() as undo:
-            undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
+            undo.callback(self.offer, self._tools, self._fields, own_tools=self._own_tools.may_offer)
             if tools is not None and tools != self._declared.given:
                 self._declared = declare(tools, wire=self.wire)
             if fields is not None or self._fields is None:
@@ -293,14 +298,19 @@ class Session:
             undo.pop_all()
         return pack
 
-    def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
-        """Set tools and other fields of the next requests. ``restore``: whether that tool may be added."""
+    @property
+    def own_tools(self) -> frozenset[str]:
+        """Names of the tools that the last request offered and ``handle`` answers."""
+        return self._own_tools.names | (self._steps.own_tools if self._steps else frozenset())
+
+    def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, own_tools: bool = True) -> None:
+        """Set tools and other fields of the next requests. ``own_tools``: whether the session's may be added."""
         if (asked := (self.settings, fields)) != self._followed:
             self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
             self._followed = asked
         self._tools, self._fields = tools, fields
-        taken = any(tool.name == RESTORE for tool in tools)
-        self.offers_restore = restore and self._may_restore and bool(tools) and not taken
+        if (tools, own_tools) != (self._own_tools.tools, self._own_tools.may_offer):
+            self._own_tools = self._own_tools.choose(tools, may_offer=own_tools)
 
     def request(
         self,
@@ -317,10 +327,12 @@ class Session:
             self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
             tools, fields = self._list_tools(), self._fields
+            if own and not cause:
+                own.instruct(engine, extend=self.extend)
             if self._steps:
                 tools = self._steps.prepare(tools, extend=None if cause else self.extend)
             if own and not cause:
-                own.prepare(engine, tail, extend=self.extend, stops=self.events)
+                own.prepare(engine, tail, in_step=self.step is not None, extend=self.extend, stops=self.events)
             if self._steps:
                 tools, fields = self._steps.limit(tools, fields)
             make = partial(engine.pack, tools=tools, template=fields, at_s=at_s, most_tokens=most_tokens)
@@ -331,7 +343,7 @@ class Session:
             return self._last
 
     def _list_tools(self) -> tuple[Tool, ...]:
-        return (*self._tools, SCHEMA) if self.offers_restore else self._tools
+        return (*self._tools, *self._own_tools.offered)
 
     def _check_idle(self) -> None:
         """Raise InputError where a subscriber calls, in the middle of a call."""
@@ -360,15 +372,15 @@ class Session:
             self.events.append(UsageMissing(self.name, advice))
 
     def handle(self, reply: Reply | MessageLike) -> list[Message]:
-        """Answer the reply's calls of ``restore`` and ``search_tools``. Add the results with your own."""
+        """Answer the reply's calls of ``own_tools``. Pass the results to ``add`` together with your own."""
         message = opening.read_message(reply, wire=self.wire)
         with self._lock:
-            calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
-            entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens
             found = self._steps.answer(message.calls) if self._steps else []
-        # Without the lock: a search may take a while, and needs nothing that changes.
-        answer = partial(answer_calls, calls, entries, session=self.settings.owner, count=self._engine.count)
-        return [*answer(room_tokens=room_tokens, shows_pictures=self.wire.allows_media_in_results), *found]
+            step = self._steps.step_name if self._steps else ""
+            answer = self._own_tools.prepare(message, self._engine, step=step)
+        at = {call.id: number for number, call in enumerate(message.calls)}
+        # Without the lock: a search may take a while.
+        return sorted([*answer(), *found], key=lambda one: at[one.results[0].call_id])
 
     def retry(self, error: object) -> Pack:
         """Build the last request again, strictly smaller, after a "prompt too long" error: the exception of the
@@ -386,7 +398,7 @@ class Session:
             undo.callback(setattr, self, "settings", self.settings)
             most, accepted = found.estimate_smaller(self._last.tokens), self._engine.accepted_tokens
             self.settings = opening.lower_window(self.settings, found.limit, accepted_tokens=accepted)
-            self.offer(self._tools, self._fields, restore=self.offers_restore)
+            self.offer(self._tools, self._fields, own_tools=self._own_tools.may_offer)
             pack = self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
             undo.pop_all()
         return pack

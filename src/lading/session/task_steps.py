@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from lading.engine import Engine
 from lading.errors import InputError
 from lading.messages import Message, Template, Tool, ToolCall
 from lading.request.tool_index import ToolIndex
 from lading.session.lock import SessionLock
+from lading.session.memory_text import MemoryText
 from lading.session.step_payload import StepPayload, check_contract, find_step
 from lading.session.tool_scope import ScopedStep, ToolScope
+from lading.session.tool_search import SEARCH_TOOLS
 from lading.stores import SessionStore
 from lading.task.acceptance import Acceptance
 from lading.task.packing import TaskOptions
@@ -28,9 +32,11 @@ GivenTask: TypeAlias = Task | Mapping[str, Any] | None
 class TaskSteps:
     """The steps of one session."""
 
-    def __init__(self, engine: Engine, store: SessionStore, lock: SessionLock) -> None:
+    def __init__(
+        self, engine: Engine, store: SessionStore, *, lock: SessionLock, memory: MemoryText | None = None
+    ) -> None:
         """``lock``: held while a request is made, and here while the step changes."""
-        self._engine, self._store, self._lock = engine, store, lock
+        self._engine, self._store, self._lock, self._memory = engine, store, lock, memory
         self._payload: StepPayload | None = None
         self._scope = ToolScope(find_wire(engine.settings.wire), engine.settings.card)
 
@@ -38,6 +44,16 @@ class TaskSteps:
     def step(self) -> TaskStep | None:
         """The step that was begun; None: there is none."""
         return self._payload.step if self._payload else None
+
+    @property
+    def step_name(self) -> str:
+        """The name of the step, with its task's; empty: there is none."""
+        return f"{self._payload.task.id}/{self._payload.step.id}" if self._payload else ""
+
+    @property
+    def own_tools(self) -> frozenset[str]:
+        """Names of the tools that the last request offered and ``answer`` answers."""
+        return frozenset([SEARCH_TOOLS]) if self._scope.searches else frozenset()
 
     def begin(self, step: GivenStep, *, task: GivenTask = None, options: TaskOptions | None = None) -> None:
         """See ``Session.begin``."""
@@ -49,6 +65,8 @@ class TaskSteps:
             options = options or (known.options if known else TaskOptions())
             of, found = read_begun(step, task=task, options=options, known=known.task if known else None)
             check_contract(options, self._engine)
+            if options.memory is None and self._memory is not None:
+                options = replace(options, memory=self._memory.list_candidates)
             self._scope.follow(options.tools)
             self._payload = StepPayload(of, found, options, store=self._store, scope=self._scope)
 
@@ -57,7 +75,10 @@ class TaskSteps:
         with self._lock:
             if self._payload is None:
                 raise InputError("There is no step to check. Call begin() first.")
-            return self._payload.check(self._engine, output)
+            outcome = self._payload.check(self._engine, output)
+            if outcome.passed and self._memory is not None:
+                self._memory.complete(self.step_name)
+            return outcome
 
     def prepare(self, tools: tuple[Tool, ...], *, extend: Callable[..., None] | None) -> tuple[Tool, ...]:
         """Return the tools array of any step, and add the payload of the next request to the log by ``extend``

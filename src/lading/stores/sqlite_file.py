@@ -1,4 +1,4 @@
-"""Create, recognise and open the file ``lading.db``, and translate its errors.
+"""Create, recognise and open the SQLite file of a store, and translate its errors.
 
 The file appears complete or not at all: it is built under another name and linked into place. The header of an
 existing file is read as plain bytes before SQLite opens it, so a foreign file is never changed.
@@ -14,6 +14,8 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from lading.errors import InputError, StoreError, StoreFormatError
 from lading.stores.artifacts import sync_folder
 
@@ -25,9 +27,6 @@ Durability: TypeAlias = Literal["full", "normal", "off"]
 - ``off``: after loss of power the store may be damaged. For sessions that can be recorded again.
 """
 
-FILE_NAME = "lading.db"
-APPLICATION_ID = 0x4C444E47
-FORMAT = 1
 WAIT_S = 5.0
 """Seconds that a writer waits for another one."""
 
@@ -38,23 +37,43 @@ is faster while no file grows, and many sessions never fill SQLite's default of 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 
+
+class FileKind(Struct, frozen=True):
+    """A kind of file, by which one of another kind is recognised."""
+
+    name: str
+    """Its name in the folder of the store."""
+    application_id: int
+    format: int
+    """The newest format that is read and written; the first one is 1."""
+    schema: tuple[str, ...]
+    """Statements that make its tables."""
+
+
+FILE_NAME = "lading.db"
+APPLICATION_ID = 0x4C444E47
+FORMAT = 1
+
 # An item is an entry, an edit or a manifest. Its JSON is in ``body``, or in the artifact with that digest.
 # By the counts in ``session`` a load notices that rows at the end are missing.
-_SCHEMA = (
-    """CREATE TABLE session (
-        id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL,
-        entries INTEGER NOT NULL, edits INTEGER NOT NULL, manifests INTEGER NOT NULL,
-        UNIQUE (tenant, name))""",
-    """CREATE TABLE item (
-        session INTEGER NOT NULL REFERENCES session, kind TEXT NOT NULL, idx INTEGER NOT NULL,
-        artifact TEXT, crc INTEGER NOT NULL, body BLOB,
-        PRIMARY KEY (session, kind, idx))""",
-    """CREATE TABLE blob (
-        session INTEGER NOT NULL REFERENCES session, digest TEXT NOT NULL,
-        artifact TEXT, body BLOB,
-        PRIMARY KEY (session, digest))""",
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {FORMAT}",
+SESSIONS = FileKind(
+    FILE_NAME,
+    APPLICATION_ID,
+    FORMAT,
+    (
+        """CREATE TABLE session (
+            id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL,
+            entries INTEGER NOT NULL, edits INTEGER NOT NULL, manifests INTEGER NOT NULL,
+            UNIQUE (tenant, name))""",
+        """CREATE TABLE item (
+            session INTEGER NOT NULL REFERENCES session, kind TEXT NOT NULL, idx INTEGER NOT NULL,
+            artifact TEXT, crc INTEGER NOT NULL, body BLOB,
+            PRIMARY KEY (session, kind, idx))""",
+        """CREATE TABLE blob (
+            session INTEGER NOT NULL REFERENCES session, digest TEXT NOT NULL,
+            artifact TEXT, body BLOB,
+            PRIMARY KEY (session, digest))""",
+    ),
 )
 
 _ADVICE = {
@@ -66,20 +85,20 @@ _ADVICE = {
 }
 
 
-def connect(folder: Path, *, durability: Durability, create: bool) -> sqlite3.Connection:
-    """Connect to the store of a folder, in autocommit mode and usable from any thread.
+def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, create: bool) -> sqlite3.Connection:
+    """Connect to the file of that kind in a folder, in autocommit mode and usable from any thread.
 
     Without ``create`` nothing is made, and a store that cannot be written is opened for reading.
     Raises StoreError, StoreFormatError; InputError for an unknown durability.
     """
     if durability not in _SYNCHRONOUS:
         raise InputError(f"There is no durability {durability!r}; choose full, normal or off.")
-    path = folder / FILE_NAME
-    with translate_errors(folder):
+    path = folder / kind.name
+    with translate_errors(folder, kind.name):
         if create and not path.exists():
             _make_folder(folder)
-            _make_file(path)
-        _check_header(path, write=create)
+            _make_file(path, kind)
+        _check_header(path, kind, write=create)
         try:
             connection = _open(path, "mode=rw")
         except sqlite3.OperationalError as error:
@@ -92,18 +111,34 @@ def connect(folder: Path, *, durability: Durability, create: bool) -> sqlite3.Co
     return connection
 
 
+def make_tables(place: str, kind: FileKind) -> sqlite3.Connection:
+    """Make the tables of that kind in a new file, or in memory for ``:memory:``, and connect to them like
+    ``connect``."""
+    connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
+    with ExitStack() as undo:
+        undo.callback(connection.close)
+        connection.execute("BEGIN")
+        for statement in kind.schema:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {kind.application_id}")
+        connection.execute(f"PRAGMA user_version = {kind.format}")
+        connection.execute("COMMIT")
+        undo.pop_all()
+    return connection
+
+
 @contextmanager
-def translate_errors(folder: Path) -> Iterator[None]:
+def translate_errors(folder: Path, file_name: str = FILE_NAME) -> Iterator[None]:
     """Translate errors of SQLite and the system into errors of Lading with advice."""
     try:
         yield
     except UnicodeDecodeError as error:
         # SQLite quotes damaged names in its messages, which the sqlite3 module then fails to decode.
-        raise make_damaged_error(folder, "a name is not UTF-8") from error
+        raise make_damaged_error(folder, "a name is not UTF-8", file_name=file_name) from error
     except sqlite3.Error as error:
         advice = _ADVICE.get(_error_code(error))
         if advice is None:
-            raise make_damaged_error(folder, str(error)) from error
+            raise make_damaged_error(folder, str(error), file_name=file_name) from error
         raise StoreError(f"The store in {folder} cannot be used: {advice} ({error}).") from error
     except OSError as error:
         raise StoreError(
@@ -111,13 +146,13 @@ def translate_errors(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def make_damaged_error(folder: Path, detail: str) -> StoreFormatError:
+def make_damaged_error(folder: Path, detail: str, *, file_name: str = FILE_NAME) -> StoreFormatError:
     """Make the error for a damaged file."""
     # SQLite quotes the damaged bytes, which may be unprintable.
     words = "".join(sign if sign.isprintable() else " " for sign in detail[:200]).split()
     return StoreFormatError(
         f"The store in {folder} is damaged ({' '.join(words)}); restore the folder from a copy, or "
-        f"save what can be read with: sqlite3 {FILE_NAME} .recover"
+        f"save what can be read with: sqlite3 {file_name} .recover"
     )
 
 
@@ -133,15 +168,11 @@ def _make_folder(folder: Path) -> None:
         sync_folder(folder.parent)
 
 
-def _make_file(path: Path) -> None:
+def _make_file(path: Path, kind: FileKind) -> None:
     descriptor, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
     os.close(descriptor)
     try:
-        with closing(sqlite3.connect(name, isolation_level=None)) as connection:
-            connection.execute("BEGIN")
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.execute("COMMIT")
+        with closing(make_tables(name, kind)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
         os.link(name, path)
     except FileExistsError:
@@ -151,22 +182,22 @@ def _make_file(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def _check_header(path: Path, *, write: bool) -> None:
+def _check_header(path: Path, kind: FileKind, *, write: bool) -> None:
     if not path.exists():
-        raise StoreError(f"There is no store in {path.parent}: {FILE_NAME} is missing; check the folder.")
+        raise StoreError(f"There is no store in {path.parent}: {kind.name} is missing; check the folder.")
     if not path.is_file():
         raise StoreFormatError(f"{path} is not a file; choose another folder for the store.")
     with open(path, "r+b" if write else "rb") as file:
         header = file.read(_HEADER_BYTES)
     application_id = int.from_bytes(header[68:72], "big")
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC) or application_id != APPLICATION_ID:
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC) or application_id != kind.application_id:
         raise StoreFormatError(
             f"{path} is not a Lading store and was left as it is; choose another folder for the store."
         )
     version = int.from_bytes(header[60:64], "big")
-    if version > FORMAT:
+    if version > kind.format:
         raise StoreFormatError(
-            f"{path} has store format {version}, newer than format {FORMAT} of this Lading; upgrade Lading."
+            f"{path} has store format {version}, newer than format {kind.format} of this Lading; upgrade Lading."
         )
     if version < 1:
         raise StoreFormatError(

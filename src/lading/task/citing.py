@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from msgspec import to_builtins
+
 from lading import jsonbytes
 from lading.errors import InputError, LadingError, TamperedError
 from lading.request.manifest import unseal
@@ -13,6 +15,7 @@ from lading.request.tool_record import load_tool_record
 from lading.stores import SessionStore
 from lading.task.acceptance import KnownEvidence
 from lading.task.artifacts import Artifacts, StepResult, list_results
+from lading.task.recalled import RecalledMemory, list_recalled
 from lading.task.record import PayloadRecord, load_record, write_manifest
 
 OUTCOME = "acceptance.json"
@@ -49,7 +52,12 @@ def load_manifest(store: SessionStore, owner: tuple[str, str], *, call: int | No
     named = manifest.place.tools
     tools = load_tool_record(store.blob(*owner, digest=named)) if named else None
     outcomes = load_outcomes(store, owner, call=number)
-    return write_manifest(manifest, frame, record=record, tools=tools, acceptance=outcomes)
+    recalled: Sequence[RecalledMemory] = ()
+    if manifest.place.memory or manifest.place.task:
+        recalled = list_recalled(store, owner, manifest=manifest, entries=store.load(*owner).entries)
+    return write_manifest(
+        manifest, frame, record=record, tools=tools, acceptance=outcomes, memories=to_builtins(recalled)
+    )
 
 
 def load_outcomes(store: SessionStore, owner: tuple[str, str], *, call: int) -> list[dict[str, Any]]:

@@ -101,6 +101,8 @@ class Memory(Struct, frozen=True):
     date: str = ""
     """As the model reads it."""
     age_days: float | None = None
+    reason: str = ""
+    """Why it was found, for the record."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -24,7 +24,7 @@ from lading.task.acceptance import Acceptance, Checks
 from lading.task.allocator import BUDGETS, LAYERS, Floors, LayerBudgets, TaskProfile, allocate
 from lading.task.choosing import Shown, choose_by_document, choose_by_value, gather
 from lading.task.evidence import Drop, Evidence, Memory, find_terms, may_prove, write_bullets
-from lading.task.record import LayerRecord, PayloadRecord, ShownArtifact, group_dropped
+from lading.task.record import LayerRecord, PayloadRecord, ShownArtifact, ShownMemory, group_dropped
 from lading.task.signals import (
     AllocatorSignals,
     measure_checklist_evidence_ratio,
@@ -196,6 +196,11 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
             for one, of in shown.evidence
         ),
         memory_ids=tuple(shown.memory_ids),
+        memories=tuple(
+            ShownMemory(one.id, one.text, one.score, one.date, one.reason)
+            for one in context.memory
+            if one.id in shown.memory_ids
+        ),
         dropped=group_dropped([*dropped, *unfit, *shown.dropped]),
         evidence_needed=tuple(
             item.id

@@ -50,6 +50,18 @@ class LayerRecord(Struct, frozen=True, omit_defaults=True):
     used: int = 0
 
 
+class ShownMemory(Struct, frozen=True, omit_defaults=True):
+    """A record as one request or payload shows it."""
+
+    id: str
+    text: str = ""
+    """As it is shown."""
+    score: float = 0.0
+    date: str = ""
+    reason: str = ""
+    """Why it was found."""
+
+
 class PayloadRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The record of one payload."""
 
@@ -66,6 +78,8 @@ class PayloadRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """As measured, not scaled."""
     artifacts: tuple[ShownArtifact, ...] = ()
     memory_ids: tuple[str, ...] = ()
+    memories: tuple[ShownMemory, ...] = ()
+    """The same, as they are shown, with score and reason."""
     dropped: tuple[DroppedItems, ...] = ()
     evidence_needed: tuple[str, ...] = ()
     """Ids of the checklist items that ask for evidence and have none."""
@@ -85,6 +99,20 @@ def load_record(data: bytes) -> PayloadRecord:
         raise TamperedError(f"The record of a payload cannot be read: {error}.") from error
 
 
+def dump_shown(shown: Iterable[ShownMemory]) -> tuple[str, bytes]:
+    """Return shown records as bytes, with their digest."""
+    data = jsonbytes.dump(msgspec.to_builtins([*shown]))
+    return jsonbytes.digest(data), data
+
+
+def load_shown(data: bytes) -> tuple[ShownMemory, ...]:
+    """Read shown records. Raises TamperedError."""
+    try:
+        return msgspec.convert(jsonbytes.load(data), tuple[ShownMemory, ...])
+    except ValueError as error:
+        raise TamperedError(f"The shown records of a memory cannot be read: {error}.") from error
+
+
 def write_manifest(
     manifest: Manifest,
     frame: Frame,
@@ -92,9 +120,10 @@ def write_manifest(
     record: PayloadRecord | None = None,
     tools: ToolRecord | None = None,
     acceptance: Sequence[Mapping[str, Any]] = (),
+    memories: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Make the document's ``manifest.json`` of one request. ``tools``: what it offers and why. ``acceptance``:
-    outcomes of its answer."""
+    outcomes of its answer. ``memories``: the records of a memory that it shows (``lading.task.recalled``)."""
     place = manifest.place
     step = f"task_{record.task_id}_step_{record.step_id}" if record else f"session_{place.session}"
     task: dict[str, Any] = {}
@@ -125,6 +154,7 @@ def write_manifest(
         "tool_policy": manifest.tool_detail,
         **({"tool_scope": msgspec.to_builtins(tools)} if tools else {}),
         "truncation_events": msgspec.to_builtins([*dropped, *truncation_events(manifest.decisions)]),
+        "memories": [*memories],
         "acceptance": [*acceptance],
         "checksum": f"sha256:{manifest.checksum}",
     }

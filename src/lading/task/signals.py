@@ -102,15 +102,20 @@ def weigh_risk(risk: str | float) -> float:
 
 
 def measure_retrieval_hit_rate(shown: Mapping[str, str], answer: str, *, known: str = "") -> float:
-    """Return the share of the shown items (texts by id) that the answer used; 0 where nothing was shown.
+    """Return the share of the shown items (texts by id) that the answer used, as ``find_used`` says; 0 where
+    nothing was shown."""
+    return len(find_used(shown, answer, known=known)) / len(shown) if shown else 0.0
+
+
+def find_used(shown: Mapping[str, str], answer: str, *, known: str = "") -> set[str]:
+    """Return the ids of the shown items (texts by id) that the answer used.
 
     An item is used if the answer names its id or one of its values: identifiers, paths, URLs and numbers, at word
     boundaries. Values in ``known``, such as the user's request, are no sign of use.
     """
     said = {token for _, token in find_tokens(answer)}
     new = said - {token for _, token in find_tokens(known)}
-    hits = [_names(answer, name) or not new.isdisjoint(_find_values(text)) for name, text in shown.items()]
-    return sum(hits) / len(hits) if hits else 0.0
+    return {name for name, text in shown.items() if _names(answer, name) or not new.isdisjoint(_find_values(text))}
 
 
 def measure_similarity(query: str, texts: Iterable[str]) -> float:

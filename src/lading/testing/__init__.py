@@ -1,4 +1,5 @@
-"""Fakes for tests of agents: a strict local provider, scripted models, and a task for them.
+"""Fakes for tests of agents: a strict local provider, scripted models, and a task for them; the contract of memory
+stores.
 
 Reads the formats by code of its own, so that no fault of ``wire/`` hides. Knows no session. Start with
 ``provider.py``."""
@@ -9,6 +10,7 @@ from lading.testing.answers import Answer, Fault, Issue, Request
 from lading.testing.needle import NeedleTask
 from lading.testing.prompt_cache import Scale
 from lading.testing.provider import StrictProvider
+from lading.testing.record_store import RecordStoreContract
 from lading.testing.script import FakeModel, Passage, Say, Script, Seen, Use
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "Issue",
     "NeedleTask",
     "Passage",
+    "RecordStoreContract",
     "Request",
     "Say",
     "Scale",

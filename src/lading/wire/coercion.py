@@ -195,7 +195,7 @@ def reply_from(response: object, *, wire: Wire) -> Reply:
     if isinstance(value, dict):
         answered = wire.replies.read(value)
     elif isinstance(response, Iterable):
-        stream = wire.replies.stream("")
+        stream = wire.replies.stream(frozenset())
         for item in response:
             stream.feed(_convert_event(plain(item)))
         answered = stream.reply()

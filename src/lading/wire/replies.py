@@ -3,8 +3,8 @@
 A ``text/event-stream`` is read from bytes that may be cut anywhere. Comments, pings and unknown fields are events
 too, so that no byte is lost.
 
-Lading answers calls of one tool itself (``addresses.RESTORE``). They never reach the caller: a reply is passed on
-without them, and a stream is held back from the start of such a call.
+Lading answers calls of its own tools itself (``session.own_tools``). They never reach the caller: a reply is passed
+on without them, and a stream is held back from the start of such a call.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -143,16 +144,16 @@ class ReplyStream(Protocol):
 
     def feed(self, event: SseEvent) -> list[bytes]:
         """Read the next event; return the bytes for the caller now. From the first call that is or may become one
-        of the held tool on, there are none."""
+        of a held tool on, there are none."""
 
     def reply(self) -> Reply:
-        """Return the reply so far, including calls of the held tool. Raises WireError if it is malformed."""
+        """Return the reply so far, including calls of held tools. Raises WireError if it is malformed."""
 
     def shown_message(self) -> Message:
         """Return the message that the caller received by this stream and those it continues."""
 
     def release(self, held: Held) -> list[bytes]:
-        """Return the bytes of a held event at the end of the answer, without calls of the held tool."""
+        """Return the bytes of a held event at the end of the answer, without calls of held tools."""
 
     def continue_answer(self) -> ReplyStream:
         """Return a stream that continues the same answer: its events are renumbered, its start is not repeated, and
@@ -164,10 +165,10 @@ class Replies(Struct, frozen=True):
 
     read: Callable[[Mapping[str, Any]], Reply]
     """Read the reply in a response body. Raises WireError if it is not of this wire's shape."""
-    without: Callable[[Mapping[str, Any], str], dict[str, Any]]
-    """Return the response body without the calls of the tool of that name."""
-    stream: Callable[[str], ReplyStream]
-    """Return a new stream that holds back calls of the tool of that name (empty: none)."""
+    without: Callable[[Mapping[str, Any], AbstractSet[str]], dict[str, Any]]
+    """Return the response body without the calls of the tools of these names."""
+    stream: Callable[[AbstractSet[str]], ReplyStream]
+    """Return a new stream that holds back calls of the tools of these names."""
     asks_usage: Mapping[str, Any] = MappingProxyType({})
     """The fields by which a streamed request asks for usage; none if it is always reported."""
     usage: str = "usage"

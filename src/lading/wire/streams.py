@@ -105,7 +105,7 @@ class EditedStream:
         return passed
 
     def reply(self) -> Reply:
-        """Return the reply so far, including calls of the held tool. Raises WireError if it is malformed."""
+        """Return the reply so far, including calls of held tools. Raises WireError if it is malformed."""
         complete = (self._whole.finished or self._done) and not self._whole.failed
         return replace(self._passage.read(self._whole.body()), complete=complete)
 
@@ -114,7 +114,7 @@ class EditedStream:
         return self._passage.read(self._shown.body()).message
 
     def release(self, held: Held) -> list[bytes]:
-        """Return the bytes of a held event for the caller, without calls of the held tool."""
+        """Return the bytes of a held event for the caller, without calls of held tools."""
         event, value = held
         return [event.raw] if value is None else self._pass_on(event, value)
 

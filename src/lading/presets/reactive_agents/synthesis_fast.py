@@ -18,7 +18,7 @@ from lading.compaction import Pressure
 from lading.history.log import Draft, Edit
 from lading.history.validity import newest_block
 from lading.history.view import Item, View
-from lading.messages import Message, Part, Reasoning, ToolCall, is_own
+from lading.messages import Message, Part, Reasoning, ToolCall
 from lading.models.card import Tier
 from lading.presets.reactive_agents.levels import cut_at_word
 from lading.presets.reactive_agents.older_messages import collect_kept_messages, draft_replacement, find_older_ends
@@ -113,7 +113,7 @@ def draft_prior_work(view: View, pressure: Pressure, *, known: StepIndex, full_t
         if view.tokens <= pressure.room_tokens and last <= upto:
             break
         line = f"[Prior work: {known.describe_prior_work(last, pressure)}"
-        kept = [message for message in collect_kept_messages(view, point, pressure=pressure) if not is_own(message)]
+        kept = collect_kept_messages(view, point, pressure=pressure)
         reason = f"more than {full_turns} turns"
         replacement = draft_replacement(view, point, lines=[line], kept=kept, reason=reason, pressure=pressure)
         found = PriorWork(replacement.draft, replacement.remaining) if replacement.draft else found

@@ -12,7 +12,7 @@ function showRequest(element, session, call, { focus = null, query = null } = {}
   element.replaceChildren(
     requestHead(session, call, items, { element, messages }),
     ...(call.isError ? [h("p.verdict.error", "No request could be built. "), say(h("p.session-text"), call.data.error)] : []),
-    ...(call.isError ? [] : [stepPanel(session, call), offered(session, call)].filter(Boolean)),
+    ...(call.isError ? [] : [stepPanel(session, call), memoryPanel(call), offered(session, call)].filter(Boolean)),
     messages,
   );
   const wanted = focus === null ? null : element.querySelector(`[data-entry="${focus}"]`) ?? spanHolding(element, focus);

@@ -19,6 +19,16 @@ function stepPanel(session, call) {
     droppedBlock(record.dropped ?? []));
 }
 
+/** Render which records of a memory a call shows, why, and whether its answer used them; null: none. */
+function memoryPanel(call) {
+  const memories = call.data.sent?.memories ?? [];
+  if (!memories.length) return null;
+  return lazy(`shows ${plural(memories.length, "record")} of the memory`, () => [
+    h("div", memories.map(({ id, score = 0, date, reason, is_used: isUsed }) =>
+      say(h("div"), `${id}: score ${score.toFixed(2)}${reason ? `, ${reason}` : ""}${date ? ` (${date})` : ""}; ${isUsed ? "used" : "not used"} in the answer`))),
+  ], { name: "memories" });
+}
+
 /** Render what each layer holds against its share of the window, and its budget after unused tokens are handed on. */
 function layerTable(record, window) {
   const rows = Object.entries(record.layers ?? {}).map(([layer, { percent: share, tokens, used = 0 }]) => {

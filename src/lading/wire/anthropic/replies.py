@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
@@ -82,11 +83,11 @@ class EventCollector:
 
 
 class BlockEdits:
-    """Edits that remove blocks of the held tool and renumber those after them and those of a later stream."""
+    """Edits that remove blocks of held tools and renumber those after them and those of a later stream."""
 
-    def __init__(self, name: str, before: Value) -> None:
+    def __init__(self, names: AbstractSet[str], before: Value) -> None:
         blocks = objects_at(before, "content")
-        self._name = name
+        self._names = names
         self._before = len(blocks)
         """Number of blocks that the caller received by earlier streams of the answer."""
         self._started = "id" in before
@@ -99,7 +100,7 @@ class BlockEdits:
         return value
 
     def split(self, value: Value) -> tuple[Value | None, Value | None]:
-        """Hold back the start of a block of the held tool, after which everything is held."""
+        """Hold back the start of a block of a held tool, after which everything is held."""
         return (None, value) if self._is_held_tool(value) else (value, None)
 
     def edit(self, value: Value) -> Value | None:
@@ -122,7 +123,7 @@ class BlockEdits:
 
     def _is_held_tool(self, value: Value) -> bool:
         block = object_at(value, "content_block")
-        return bool(self._name) and block.get("type") == "tool_use" and block.get("name") == self._name
+        return _is_call(block, self._names)
 
     def _edit_ending(self, value: Value) -> Value:
         delta = object_at(value, "delta")
@@ -165,11 +166,11 @@ def read(body: Mapping[str, Any]) -> Reply:
     )
 
 
-def without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the response body without the calls of the tool of that name."""
+def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
+    """Return the response body without the calls of the tools of these names."""
     content = body.get("content")
     blocks = content if isinstance(content, list) else []
-    kept = [block for block in blocks if not _is_call(block, name)]
+    kept = [block for block in blocks if not _is_call(block, names)]
     left = dict(body)
     if len(kept) < len(blocks):
         left["content"] = kept
@@ -178,9 +179,9 @@ def without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
     return left
 
 
-def stream(name: str) -> EditedStream:
-    """Return a new stream that holds back calls of the tool of that name."""
-    return EditedStream(StreamFormat(partial(BlockEdits, name), EventCollector, read))
+def stream(names: AbstractSet[str]) -> EditedStream:
+    """Return a new stream that holds back calls of the tools of these names."""
+    return EditedStream(StreamFormat(partial(BlockEdits, names), EventCollector, read))
 
 
 REPLIES = Replies(read, without, stream)
@@ -223,5 +224,6 @@ def _read_usage(body: Mapping[str, Any]) -> Reported | None:
     return Reported(total, output, read_tokens=read_tokens, written_tokens=written_tokens) if total else None
 
 
-def _is_call(block: Any, name: str | None = None) -> bool:
-    return isinstance(block, Mapping) and block.get("type") == "tool_use" and name in (None, block.get("name"))
+def _is_call(block: Any, names: AbstractSet[str] | None = None) -> bool:
+    is_call = isinstance(block, Mapping) and block.get("type") == "tool_use"
+    return is_call and (names is None or text_or_empty(block, "name") in names)

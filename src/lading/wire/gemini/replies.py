@@ -6,6 +6,7 @@ A chunk has whole parts; texts are cut anywhere. There is no mark of the end but
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
@@ -57,10 +58,10 @@ class PartCollector:
 
 
 class PartEdits:
-    """Edits that remove calls of the held tool; all streams of an answer get the id and model of the first."""
+    """Edits that remove calls of held tools; all streams of an answer get the id and model of the first."""
 
-    def __init__(self, name: str, before: Value) -> None:
-        self._name = name
+    def __init__(self, names: AbstractSet[str], before: Value) -> None:
+        self._names = names
         self._identity = {key: before[key] for key in _IDENTITY if key in before}
 
     def number(self, value: Value) -> Value:
@@ -68,10 +69,10 @@ class PartEdits:
         return value
 
     def split(self, value: Value) -> tuple[Value | None, Value | None]:
-        """Hold back everything from the first call of the held tool on."""
+        """Hold back everything from the first call of a held tool on."""
         candidate = next(iter(objects_at(value, "candidates")), {})
         parts = objects_at(object_at(candidate, "content"), "parts")
-        begins = next((at for at, part in enumerate(parts) if is_call(part, self._name)), None)
+        begins = next((at for at, part in enumerate(parts) if is_call(part, self._names)), None)
         if begins is None:
             return value, None
         if not begins:
@@ -87,7 +88,7 @@ class PartEdits:
         edited = value | {key: item for key, item in self._identity.items() if key in value}
         candidate = next(iter(objects_at(value, "candidates")), {})
         parts = objects_at(object_at(candidate, "content"), "parts")
-        kept = [part for part in parts if not is_call(part, self._name)]
+        kept = [part for part in parts if not is_call(part, self._names)]
         if len(kept) == len(parts):
             return edited
         if not kept and not candidate.get("finishReason") and not value.get(USAGE):
@@ -99,9 +100,9 @@ def _with_parts(candidate: Value, parts: list[Value]) -> Value:
     return {"candidates": [candidate | {"content": object_at(candidate, "content") | {"parts": parts}}]}
 
 
-def is_call(part: Mapping[str, Any], name: str) -> bool:
-    """Whether a part is a call of the tool of that name."""
-    return bool(name) and object_at(part, find_key(part, "functionCall")).get("name") == name
+def is_call(part: Mapping[str, Any], names: AbstractSet[str]) -> bool:
+    """Whether a part is a call of a tool of these names."""
+    return text_or_empty(object_at(part, find_key(part, "functionCall")), "name") in names
 
 
 def read(body: Mapping[str, Any]) -> Reply:
@@ -123,20 +124,20 @@ def read(body: Mapping[str, Any]) -> Reply:
     )
 
 
-def without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the response body without the calls of the tool of that name."""
+def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
+    """Return the response body without the calls of the tools of these names."""
     left = dict(body)
     if isinstance(body.get("candidates"), list):
-        left["candidates"] = [_remove_calls(candidate, name) for candidate in body["candidates"]]
+        left["candidates"] = [_remove_calls(candidate, names) for candidate in body["candidates"]]
     return left
 
 
-def _remove_calls(candidate: Any, name: str) -> Any:
+def _remove_calls(candidate: Any, names: AbstractSet[str]) -> Any:
     if not isinstance(candidate, dict):
         return candidate
     content = object_at(candidate, "content")
     parts = objects_at(content, "parts")
-    kept = [part for part in parts if not is_call(part, name)]
+    kept = [part for part in parts if not is_call(part, names)]
     return candidate | {"content": content | {"parts": kept}} if len(kept) < len(parts) else candidate
 
 
@@ -169,9 +170,9 @@ def error_event(content: bytes) -> bytes:
     return make_event(found).raw
 
 
-def stream(name: str) -> EditedStream:
-    """Return a new stream that holds back calls of the tool of that name."""
-    return EditedStream(StreamFormat(partial(PartEdits, name), PartCollector, read, usage=(USAGE,)))
+def stream(names: AbstractSet[str]) -> EditedStream:
+    """Return a new stream that holds back calls of the tools of these names."""
+    return EditedStream(StreamFormat(partial(PartEdits, names), PartCollector, read, usage=(USAGE,)))
 
 
 REPLIES = Replies(read, without, stream, usage=USAGE, error_event=error_event)

@@ -7,6 +7,7 @@ that all have the number 0. ``CallSlots`` numbers them for all other code.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final
 
@@ -108,11 +109,11 @@ class ChunkCollector:
 
 
 class CallEdits:
-    """Edits that remove calls of the held tool and renumber those after them and those of a later stream; all
+    """Edits that remove calls of held tools and renumber those after them and those of a later stream; all
     streams of an answer get the id, time and model of the first."""
 
-    def __init__(self, name: str, before: Value) -> None:
-        self._name = name
+    def __init__(self, names: AbstractSet[str], before: Value) -> None:
+        self._names = names
         self._slots: dict[int, CallSlots] = {}
         self._identity = {key: before[key] for key in _IDENTITY if key in before}
         shown = {read_index(choice) or 0: object_at(choice, "message") for choice in objects_at(before, "choices")}
@@ -126,7 +127,7 @@ class CallEdits:
         return value | {"choices": choices} if choices else value
 
     def split(self, value: Value) -> tuple[Value | None, Value | None]:
-        """Hold back everything from the first call on that may be one of the held tool; pass on the rest."""
+        """Hold back everything from the first call on that may be one of a held tool; pass on the rest."""
         now, later = [], []
         for choice in objects_at(value, "choices"):
             delta, calls = object_at(choice, "delta"), _list_calls(choice)
@@ -163,12 +164,13 @@ class CallEdits:
         return choice | {"delta": choice["delta"] | {"tool_calls": [slots.number(call) for call in calls]}}
 
     def _may_hold(self, choice: Value, call: Value) -> bool:
-        """Whether a call is of the held tool, or its incomplete name may become that tool's."""
-        if not self._name:
+        """Whether a call is of a held tool, or its incomplete name may become that of one."""
+        if not self._names:
             return False
         slots = self._slots[read_index(choice) or 0]
         name = slots.names[call["index"]]
-        return self._name == name or (call["index"] not in slots.begun and self._name.startswith(name))
+        is_begun = call["index"] in slots.begun
+        return name in self._names or (not is_begun and any(held.startswith(name) for held in self._names))
 
     def _edit_choice(self, choice: Value) -> Value | None:
         index, delta = read_index(choice) or 0, object_at(choice, "delta")
@@ -189,7 +191,7 @@ class CallEdits:
 
     def _find_held(self, choice: int) -> list[int]:
         slots = self._slots.get(choice)
-        return [slot for slot, name in slots.names.items() if name == self._name] if slots and self._name else []
+        return [slot for slot, name in slots.names.items() if name in self._names] if slots else []
 
 
 def read_name(call: Mapping[str, Any]) -> str:
@@ -264,17 +266,17 @@ def _read_choice(choice: Any, where: str) -> Message:
     return decode({"messages": [_make_sendable(source)]}).messages[0]
 
 
-def without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the response body without the calls of the tool of that name."""
+def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
+    """Return the response body without the calls of the tools of these names."""
     left = dict(body)
     if isinstance(body.get("choices"), list):
-        left["choices"] = [_remove_calls(choice, name) for choice in body["choices"]]
+        left["choices"] = [_remove_calls(choice, names) for choice in body["choices"]]
     return left
 
 
-def stream(name: str) -> EditedStream:
-    """Return a new stream that holds back calls of the tool of that name."""
-    return EditedStream(StreamFormat(partial(CallEdits, name), ChunkCollector, read))
+def stream(names: AbstractSet[str]) -> EditedStream:
+    """Return a new stream that holds back calls of the tools of these names."""
+    return EditedStream(StreamFormat(partial(CallEdits, names), ChunkCollector, read))
 
 
 REPLIES = Replies(read, without, stream, asks_usage={"stream_options": {"include_usage": True}})
@@ -315,10 +317,10 @@ def _copy_other_fields(source: Mapping[str, Any], known: Mapping[str, Any]) -> d
     return {key: item for key, item in source.items() if key not in known and key != "index" and item is not None}
 
 
-def _remove_calls(choice: Any, name: str) -> Any:
+def _remove_calls(choice: Any, names: AbstractSet[str]) -> Any:
     message = object_at(choice, "message") if isinstance(choice, Mapping) else {}
     calls = objects_at(message, "tool_calls")
-    kept = [call for call in calls if read_name(call) != name]
+    kept = [call for call in calls if read_name(call) not in names]
     if len(kept) == len(calls):
         return choice
     if kept:

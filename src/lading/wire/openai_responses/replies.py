@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
@@ -81,10 +82,10 @@ class ItemCollector:
 
 
 class ItemEdits:
-    """Edits that remove items of the held tool and renumber those after them and those of a later stream."""
+    """Edits that remove items of held tools and renumber those after them and those of a later stream."""
 
-    def __init__(self, name: str, before: Value) -> None:
-        self._name = name
+    def __init__(self, names: AbstractSet[str], before: Value) -> None:
+        self._names = names
         self._items = objects_at(before, "output")
         """The items that the caller received by earlier streams of the answer."""
         self._identity = {key: before[key] for key in ("id", "created_at") if key in before}
@@ -97,7 +98,7 @@ class ItemEdits:
         return value
 
     def split(self, value: Value) -> tuple[Value | None, Value | None]:
-        """Hold back the start of an item of the held tool, after which everything is held."""
+        """Hold back the start of an item of a held tool, after which everything is held."""
         return (None, value) if self._is_held_tool(object_at(value, "item")) else (value, None)
 
     def edit(self, value: Value) -> Value | None:
@@ -115,13 +116,13 @@ class ItemEdits:
         if index is not None:
             edited["output_index"] = len(self._items) + index - sum(held < index for held in self._held)
         if kind in _ENDED and (response := object_at(value, "response")):
-            shown = without(response, self._name) if self._held else response
+            shown = without(response, self._names) if self._held else response
             output = {"output": [*self._items, *objects_at(shown, "output")]} if self._items else {}
             edited["response"] = shown | self._identity | output
         return edited
 
     def _is_held_tool(self, item: Value) -> bool:
-        return bool(self._name) and _is_call(item, self._name)
+        return _is_call(item, self._names)
 
 
 def read_place(value: Mapping[str, Any]) -> int | None:
@@ -149,24 +150,24 @@ def read(body: Mapping[str, Any]) -> Reply:
     return Reply(message, usage=_read_usage(body), id=text_or_empty(body, "id"), model=text_or_empty(body, "model"))
 
 
-def without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the response body without the calls of the tool of that name."""
+def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
+    """Return the response body without the calls of the tools of these names."""
     output = body.get("output")
     if not isinstance(output, list):
         return dict(body)
-    return {**body, "output": [item for item in output if not _is_call(item, name)]}
+    return {**body, "output": [item for item in output if not _is_call(item, names)]}
 
 
-def stream(name: str) -> EditedStream:
-    """Return a new stream that holds back calls of the tool of that name."""
-    return EditedStream(StreamFormat(partial(ItemEdits, name), ItemCollector, read, usage=("response", "usage")))
+def stream(names: AbstractSet[str]) -> EditedStream:
+    """Return a new stream that holds back calls of the tools of these names."""
+    return EditedStream(StreamFormat(partial(ItemEdits, names), ItemCollector, read, usage=("response", "usage")))
 
 
 REPLIES = Replies(read, without, stream)
 
 
-def _is_call(item: Any, name: str) -> bool:
-    return read_type(item) in CALL_FIELDS and item.get("name") == name
+def _is_call(item: Any, names: AbstractSet[str]) -> bool:
+    return read_type(item) in CALL_FIELDS and text_or_empty(item, "name") in names
 
 
 def _make_sendable(item: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""Choose the hits that a budget of tokens holds: the most value for the tokens, and nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from lading.memory.near_duplicates import group_alike
+from lading.memory.scoring import Ranked, Signal
+from lading.task.candidates import Candidate, Pool
+from lading.task.greedy import Choice, fill
+
+STEEPNESS = 4
+"""The value of a hit is its score to this power: one that has twice as much of the question is worth 16 others, so
+that tokens decide among nearly equal ones only."""
+_SPARE = 2
+"""Hits of as many budgets are weighed against each other; those behind them have lower scores."""
+
+
+def choose(
+    ranked: Sequence[Ranked],
+    budget_tokens: int,
+    *,
+    count: Callable[[Ranked], int],
+    needs: Mapping[str, str],
+    signals: AbstractSet[Signal],
+) -> list[tuple[Ranked, int]]:
+    """Return the chosen of the hits, given best first, with their tokens, best first. ``needs``: by id the id of
+    the hit without which one says nothing."""
+    tokens: dict[str, int] = {}
+    pool: list[Ranked] = []
+    total = 0
+    for hit in ranked:
+        if total > _SPARE * budget_tokens:
+            break
+        pool.append(hit)
+        tokens[hit.record.id] = max(count(hit), 1)
+        total += tokens[hit.record.id]
+    alike = group_alike([hit.record.text for hit in pool]) if "duplicates" in signals else list(range(len(pool)))
+    # Of equally good hits the first is chosen: the ids of the candidates are their ranks.
+    names = {hit.record.id: f"{at:06}" for at, hit in enumerate(pool)}
+    candidates = [
+        Candidate(
+            names[hit.record.id],
+            tokens[hit.record.id],
+            concepts={str(group): _value(hit, tokens, weighs_cost="cost" in signals)},
+            needs=(names[needs[hit.record.id]],) if needs.get(hit.record.id) in names else (),
+        )
+        for hit, group in zip(pool, alike, strict=True)
+    ]
+    choice = fill(Choice(Pool(candidates), budget_tokens), range(len(candidates)))
+    return [(pool[at], tokens[pool[at].record.id]) for at in sorted(choice.chosen)]
+
+
+def _value(hit: Ranked, tokens: Mapping[str, int], *, weighs_cost: bool) -> float:
+    value = hit.score**STEEPNESS
+    return value if weighs_cost else value * tokens[hit.record.id]

@@ -1,0 +1,257 @@
+"""Records in one SQLite file, ``FOLDER/memory.db``, with an index of their words and their vectors.
+
+The numbers of records are their ids. A record that is superseded leaves the index of words and loses its vector,
+and stays as history.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+from lading.errors import InputError, StoreError
+from lading.memory.adding import add_record, check_records
+from lading.memory.forgetting import forget_records, truncate_log
+from lading.memory.held_vectors import VectorCache
+from lading.memory.listing import list_around, list_newest
+from lading.memory.memory_file import FILE_NAME, describe_file, has_fts5
+from lading.memory.records import Kind, MemoryRecord, Namespace, Tombstone
+from lading.memory.rows import list_visible, parse_ids, read_records
+from lading.memory.store import LIMITS, Beside, MemoryLimits, Scored, Vectors, WordHit
+from lading.memory.terms import query_terms
+from lading.memory.vector_rows import find_model, list_unembedded, write_vectors
+from lading.memory.vectors import encode_vector
+from lading.memory.word_index import find_index
+from lading.memory.word_search import Area, Shown, count_term, rank_words
+from lading.stores.sqlite_file import Durability, connect, make_tables, translate_errors
+
+
+class SqliteRecordStore:
+    """A RecordStore in a file, made by ``open_records``. Several processes may use the folder at once."""
+
+    def __init__(self, connection: sqlite3.Connection, *, folder: Path, limits: MemoryLimits) -> None:
+        self._folder = folder
+        self._limits = limits
+        self._connection: sqlite3.Connection | None = connection
+        self._index = find_index(connection)
+        self._vectors = VectorCache()
+        self._process = os.getpid()
+        self._lock = Lock()
+
+    def add(
+        self, records: Sequence[MemoryRecord], *, vectors: Vectors | None = None, at_s: float
+    ) -> tuple[MemoryRecord, ...]:
+        """Add records and return them with ids; see RecordStore."""
+        bodies = check_records(records, limits=self._limits, at_s=at_s)
+        rows = _encode_vectors(vectors) if vectors else {}
+        if any(at >= len(records) for at in rows):
+            raise InputError("Vectors are given for more records than there are; key each by its position.")
+        with self._transaction("BEGIN IMMEDIATE") as sql:
+            added = [
+                add_record(sql, self._index, record=record, body=body, limits=self._limits, at_s=at_s)
+                for record, body in zip(records, bodies, strict=True)
+            ]
+            if vectors:
+                for at, data in rows.items():
+                    tenant = records[at].namespace.tenant
+                    write_vectors(sql, vectors, rows={added[at][1]: data}, tenant=tenant)
+            return tuple(read_records(sql, [number], namespaces=[of])[number] for of, number in added)
+
+    def get(self, reader: Namespace, ids: Collection[str]) -> dict[str, MemoryRecord]:
+        """Return the records of these ids that the reader sees; see RecordStore."""
+        with self._transaction("BEGIN") as sql:
+            seen = [row.id for row in list_visible(sql, reader)]
+            found = read_records(sql, parse_ids(ids), namespaces=seen)
+        return {record.id: record for record in found.values()}
+
+    def list_records(
+        self,
+        reader: Namespace,
+        *,
+        kinds: Collection[Kind] = (),
+        key: str = "",
+        at_s: float,
+        with_history: bool = False,
+        limit: int = 1_000,
+    ) -> tuple[MemoryRecord, ...]:
+        """List records, newest first; see RecordStore."""
+        with self._transaction("BEGIN") as sql:
+            seen = [row.id for row in list_visible(sql, reader)]
+            shown = None if with_history else _describe_shown(at_s)
+            newest = list_newest(sql, seen, kinds=kinds, key=key, shown=shown, limit=limit)
+            found = read_records(sql, newest, namespaces=seen)
+        return tuple(reversed(found.values()))
+
+    def around(self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float) -> dict[str, Beside]:
+        """Return shown records before and after each of those; see RecordStore."""
+        with self._transaction("BEGIN") as sql:
+            seen = [row.id for row in list_visible(sql, reader)]
+            return list_around(sql, seen, records=parse_ids(ids), count=count, shown=_describe_shown(at_s))
+
+    def search_words(
+        self, reader: Namespace, words: Sequence[str], *, at_s: float, limit: int, kinds: Collection[Kind] = ()
+    ) -> list[WordHit]:
+        """Return the shown records that have any of the words, by BM25; see RecordStore."""
+        with self._transaction("BEGIN") as sql:
+            area = _find_area(sql, reader)
+            shown = _describe_shown(at_s, kinds)
+            found = rank_words(sql, self._index, area=area, words=words, shown=shown, limit=max(limit, 0))
+        return [WordHit(str(record), math.fsum(by_word.values()), by_word) for record, by_word in found.items()]
+
+    def count_words(self, reader: Namespace, words: Collection[str]) -> dict[str, int]:
+        """Return in how many records each word is: for several terms in one word, that of the rarest."""
+        with self._transaction("BEGIN") as sql:
+            area = _find_area(sql, reader)
+            return {
+                word: min(
+                    (count_term(sql, self._index, area=area, term=term) for term in query_terms(word)), default=0
+                )
+                for word in words
+            }
+
+    def search_vector(
+        self, reader: Namespace, vector: Sequence[float], *, model: str, at_s: float, limit: int
+    ) -> list[Scored]:
+        """Return the shown records nearest to a vector by cosine; see RecordStore."""
+        encode_vector(vector, size=len(vector))
+        shown = _describe_shown(at_s)
+        with self._transaction("BEGIN") as sql:
+            number = find_model(sql, model, size=len(vector))
+            held = [
+                self._vectors.read(sql, row.id, model=number, size=len(vector))
+                for row in list_visible(sql, reader)
+                if number
+            ]
+            wanted = limit
+            while held and limit > 0:
+                ranked = sorted(
+                    (item for vectors in held for item in vectors.rank(vector, limit=wanted)),
+                    key=lambda item: (-item[1], item[0]),
+                )
+                is_all = len(ranked) < wanted
+                found = _keep_shown(sql, ranked[:wanted], shown=shown)
+                if len(found) >= limit or is_all:
+                    return [Scored(str(record), score) for record, score in found[:limit]]
+                wanted *= 4
+        return []
+
+    def list_without_vectors(self, tenant: str, *, model: str, limit: int) -> tuple[MemoryRecord, ...]:
+        """Return records of a tenant that have no vector of that model; see RecordStore."""
+        with self._transaction("BEGIN") as sql:
+            return list_unembedded(sql, tenant, model=model, limit=limit)
+
+    def set_vectors(self, tenant: str, vectors: Vectors) -> None:
+        """Store vectors by id, in place of those of other models; see RecordStore."""
+        rows = _encode_vectors(vectors)
+        with self._transaction("BEGIN IMMEDIATE") as sql:
+            write_vectors(sql, vectors, rows=rows, tenant=tenant)
+
+    def forget(self, reader: Namespace, ids: Collection[str], *, at_s: float) -> tuple[Tombstone, ...]:
+        """Remove records with their words and vectors; see RecordStore."""
+        with self._transaction("BEGIN IMMEDIATE") as sql:
+            seen = [row.id for row in list_visible(sql, reader)]
+            found = read_records(sql, parse_ids(ids), namespaces=seen)
+            forget_records(sql, self._index, records=found.values(), at_s=at_s)
+        with self._lock, translate_errors(self._folder, FILE_NAME):
+            truncate_log(self._check_open(), self._folder)
+        return tuple(Tombstone(record.id, record.namespace, at_s) for record in found.values())
+
+    def list_tombstones(self, reader: Namespace) -> tuple[Tombstone, ...]:
+        """Return the traces of what was forgotten, oldest first; see RecordStore."""
+        with self._transaction("BEGIN") as sql:
+            seen = [row.id for row in list_visible(sql, reader)]
+            rows = sql.execute(
+                "SELECT tombstone.id, tenant, user, agent, session, forgotten_s FROM tombstone "
+                "JOIN namespace ON namespace.id = tombstone.namespace "
+                f"WHERE namespace IN ({', '.join('?' * len(seen))}) ORDER BY forgotten_s, tombstone.id",
+                seen,
+            )
+            return tuple(Tombstone(str(row[0]), Namespace(*row[1:5]), row[5]) for row in rows)
+
+    def close(self) -> None:
+        """Close the file; see RecordStore."""
+        with self._lock, translate_errors(self._folder, FILE_NAME):
+            connection, self._connection = self._connection, None
+            self._vectors.clear()
+            if connection is not None:
+                connection.close()
+
+    def _check_open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StoreError(f"The memory in {self._folder} is closed; open it again.")
+        if self._process != os.getpid():  # SQLite's locks do not survive a fork.
+            raise StoreError(f"The memory in {self._folder} was opened before a fork; open it again here.")
+        return self._connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._lock, translate_errors(self._folder, FILE_NAME):
+            connection = self._check_open()
+            connection.execute(begin)
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+
+def open_records(
+    folder: str | Path | None,
+    *,
+    limits: MemoryLimits = LIMITS,
+    durability: Durability = "full",
+    create: bool = True,
+    with_fts5: bool | None = None,
+) -> SqliteRecordStore:
+    """Open the memory of a folder, or one in this process's memory for None.
+
+    With ``create`` a missing folder (not its parents) and file are made, with an index in FTS5 where SQLite has it;
+    ``with_fts5`` says otherwise. Raises like ``lading.stores.sqlite.open_sqlite``.
+    """
+    kind = describe_file(with_fts5=has_fts5() if with_fts5 is None else with_fts5)
+    if folder is None:
+        place, connection = Path(":memory:"), make_tables(":memory:", kind)
+    else:
+        place, connection = Path(folder), connect(Path(folder), kind=kind, durability=durability, create=create)
+    connection.execute("PRAGMA secure_delete = ON")
+    return SqliteRecordStore(connection, folder=place, limits=limits)
+
+
+def _find_area(sql: sqlite3.Connection, reader: Namespace) -> Area:
+    rows = [row for row in list_visible(sql, reader) if row.shown]
+    return Area(tuple(row.id for row in rows), sum(row.shown for row in rows), sum(row.terms for row in rows))
+
+
+def _describe_shown(at_s: float, kinds: Collection[Kind] = ()) -> Shown:
+    condition = "record.superseded_by = 0 AND (record.expires_s IS NULL OR record.expires_s > ?)"
+    if kinds:
+        condition += f" AND record.kind IN ({', '.join('?' * len(kinds))})"
+    return Shown(condition, (at_s, *kinds))
+
+
+def _keep_shown(
+    sql: sqlite3.Connection, ranked: Sequence[tuple[int, float]], *, shown: Shown
+) -> list[tuple[int, float]]:
+    places = ", ".join("?" * len(ranked))
+    rows = sql.execute(
+        f"SELECT id FROM record WHERE id IN ({places}) AND {shown.condition}",
+        (*(record for record, _ in ranked), *shown.values),
+    )
+    left = {record for (record,) in rows}
+    return [item for item in ranked if item[0] in left]
+
+
+def _encode_vectors(vectors: Vectors) -> dict[int, bytes]:
+    rows = {}
+    for given, vector in vectors.by_id.items():
+        number = next(parse_ids([given]), None)
+        if number is None:
+            raise InputError(f"{given!r} is not the id of a record; key a vector by its id.")
+        rows[number] = encode_vector(vector, size=vectors.size)
+    return rows

@@ -1,0 +1,134 @@
+"""Where records are kept: the protocol of a memory store, which every engine implements.
+
+``lading.testing`` has the contract as a test class to subclass. Times are inputs, in seconds since 1970: a store
+reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from lading.memory.records import Kind, MemoryRecord, Namespace, Tombstone
+
+
+class MemoryLimits(NamedTuple):
+    """Bounds of one namespace and of one record."""
+
+    most_records: int = 100_000
+    most_bytes: int = 1_000_000_000
+    """Bytes of all texts as UTF-8."""
+    most_record_bytes: int = 1_000_000
+
+
+LIMITS = MemoryLimits()
+
+
+class Scored(NamedTuple):
+    """A record that a search found, and its score in that search alone; greater is better."""
+
+    id: str
+    score: float
+
+
+class WordHit(NamedTuple):
+    """A record that a search for words found."""
+
+    id: str
+    score: float
+    """The sum of ``by_word``."""
+    by_word: Mapping[str, float]
+    """What each word, as it was given, adds to the score; without words that the record does not have."""
+
+
+class Placed(NamedTuple):
+    """A record, and when it was written, in seconds since 1970."""
+
+    id: str
+    created_s: float
+
+
+class Beside(NamedTuple):
+    """When a record was written, and those before and after it, each from the nearest on."""
+
+    created_s: float
+    before: tuple[Placed, ...]
+    after: tuple[Placed, ...]
+
+
+class Vectors(NamedTuple):
+    """Vectors of one embedding model; those of different models are never compared."""
+
+    model: str
+    size: int
+    by_id: Mapping[str, Sequence[float]]
+
+
+class RecordStore(Protocol):
+    """Records with their words and vectors, in one place.
+
+    Every write is one transaction. Methods may be called from any thread, and raise StoreError where
+    the engine fails.
+
+    ``reader`` sees the records of the namespaces that ``Namespace.sees`` says, and no others.
+    """
+
+    def add(
+        self, records: Sequence[MemoryRecord], *, vectors: Vectors | None = None, at_s: float
+    ) -> tuple[MemoryRecord, ...]:
+        """Add records and return them with ids, which rise and are never given again. ``vectors``: by the position
+        of the record in ``records``, as text.
+
+        A record whose namespace and key are those of an older one supersedes it; with the same text as the newest
+        one it confirms that (its salience rises) and adds nothing. Raises MemoryFull where a namespace or a record
+        would be over its limit: nothing is added then.
+        """
+
+    def get(self, reader: Namespace, ids: Collection[str]) -> dict[str, MemoryRecord]:
+        """Return the records of these ids that the reader sees, superseded and expired ones too."""
+
+    def list_records(
+        self,
+        reader: Namespace,
+        *,
+        kinds: Collection[Kind] = (),
+        key: str = "",
+        at_s: float,
+        with_history: bool = False,
+        limit: int = 1_000,
+    ) -> tuple[MemoryRecord, ...]:
+        """List records, newest first. ``with_history``: superseded and expired ones too."""
+
+    def around(self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float) -> dict[str, Beside]:
+        """Return for each of these ids that the reader sees up to ``count`` shown records before and after it, in
+        the order of ids, within its own namespace."""
+
+    def search_words(
+        self, reader: Namespace, words: Sequence[str], *, at_s: float, limit: int, kinds: Collection[Kind] = ()
+    ) -> list[WordHit]:
+        """Return the shown records that have any of the words, by BM25, best first; equal ones by id."""
+
+    def count_words(self, reader: Namespace, words: Collection[str]) -> dict[str, int]:
+        """Return in how many records each word is, as far as the engine knows; about is enough."""
+
+    def search_vector(
+        self, reader: Namespace, vector: Sequence[float], *, model: str, at_s: float, limit: int
+    ) -> list[Scored]:
+        """Return the shown records nearest to a vector by cosine among the vectors of that model and of the same
+        size, best first; equal ones by id."""
+
+    def list_without_vectors(self, tenant: str, *, model: str, limit: int) -> tuple[MemoryRecord, ...]:
+        """Return records of a tenant that have no vector of that model, by id: what is left to embed."""
+
+    def set_vectors(self, tenant: str, vectors: Vectors) -> None:
+        """Store vectors by id, in place of those of other models. Raises InputError for one of another size."""
+
+    def forget(self, reader: Namespace, ids: Collection[str], *, at_s: float) -> tuple[Tombstone, ...]:
+        """Remove records with their words and vectors, from the bytes of the engine's files too, and leave a
+        tombstone for each."""
+
+    def list_tombstones(self, reader: Namespace) -> tuple[Tombstone, ...]:
+        """Return the traces of what was forgotten, oldest first."""
+
+    def close(self) -> None:
+        """Close files and connections. Closing twice is harmless."""
