@@ -25,11 +25,11 @@ from lading.memory.word_index import WordIndex, make_tokens
 from lading.validation import check
 
 
-class Target(NamedTuple):
+class Destination(NamedTuple):
     """Where records are written, within a transaction."""
 
     sql: sqlite3.Connection
-    index: WordIndex
+    words: WordIndex
     limits: MemoryLimits
 
 
@@ -47,19 +47,17 @@ def check_records(records: Sequence[MemoryRecord], *, limits: MemoryLimits, at_s
 
 
 def add_record(
-    target: Target, record: MemoryRecord, *, body: bytes, older: MemoryRecord | None = None, at_s: float
+    target: Destination, record: MemoryRecord, *, body: bytes, older: MemoryRecord | None = None, at_s: float
 ) -> tuple[int, int]:
     """Add a record with its body, or confirm the newest one of its key; ``older``: the one that it supersedes where
     that is another. Return the numbers of its namespace and of the record. Raises MemoryFull, and InputError for
     one that would supersede a rule without the right to."""
     sql, index, limits = target
     namespace = find_or_add_namespace(sql, record.namespace)
-    if (
-        not older
-        and (older := _find_newest(sql, namespace, record.key))
-        and _is_confirmed(older, record, at_s=at_s)
-    ):
-        return namespace.id, _confirm(sql, older, record)
+    if not older:
+        older = _find_newest(sql, namespace, record.key)
+        if older and _is_confirmed(older, record, at_s=at_s):
+            return namespace.id, _confirm(sql, older, record)
     if older:
         _check_right(older, record, at_s=at_s)
     _check_room(namespace, record, limits=limits)
@@ -117,8 +115,8 @@ def _is_confirmed(older: MemoryRecord, record: MemoryRecord, *, at_s: float) -> 
 def _check_right(older: MemoryRecord, record: MemoryRecord, *, at_s: float) -> None:
     if older.is_rule and older.is_shown(at_s) and record.origin.author not in RULE_AUTHORS:
         raise InputError(
-            f"The record {older.id} is a standing instruction, which a {record.origin.author} cannot replace. Choose "
-            "another key."
+            f"The record {older.id} is a standing instruction, which a {record.origin.author} cannot replace. "
+            "Choose another key."
         )
 
 

@@ -32,15 +32,16 @@ def forget_records(
         )
     if records:
         index.purge(sql)
-        sql.execute("INSERT INTO erasure (is_due) VALUES (1)")
+        sql.execute("INSERT INTO erasure DEFAULT VALUES")
 
 
 def erase_traces(connection: sqlite3.Connection, folder: Path) -> None:
     """Write the file anew without what was deleted, and empty the write-ahead log, which still has it. Raises
     StoreError where another process reads an older state of the file for longer than writers wait."""
-    # With secure_delete alone, copies of rows that were moved within a page of an index are left between its rows.
-    if not connection.execute("SELECT count(*) FROM erasure").fetchone()[0]:
+    due = connection.execute("SELECT max(id) FROM erasure").fetchone()
+    if due == (None,):
         return
+    # With secure_delete alone, copies of rows that were moved within a page of an index are left between its rows.
     connection.execute("VACUUM")
     is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if is_busy:
@@ -49,4 +50,4 @@ def erase_traces(connection: sqlite3.Connection, folder: Path) -> None:
             "words are still in the bytes of its write-ahead log. Forget the same ids once more when that process "
             "is done."
         )
-    connection.execute("DELETE FROM erasure")
+    connection.execute("DELETE FROM erasure WHERE id <= ?", due)

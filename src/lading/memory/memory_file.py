@@ -38,7 +38,7 @@ _TABLES = (
         data BLOB NOT NULL)""",
     "CREATE INDEX vector_stamp ON vector (namespace, model, stamp)",
     "CREATE TABLE tombstone (id INTEGER PRIMARY KEY, namespace INTEGER NOT NULL, forgotten_s REAL NOT NULL)",
-    "CREATE TABLE erasure (is_due INTEGER NOT NULL)",
+    "CREATE TABLE erasure (id INTEGER PRIMARY KEY)",
 )
 # FTS5 keeps only which record has which token: 3.40 cannot count by namespace, and a token is of one.
 _FTS5_INDEX = (

@@ -16,7 +16,7 @@ from threading import Lock
 from msgspec.structs import replace
 
 from lading.errors import InputError, StoreError
-from lading.memory.adding import Target, add_record, check_records
+from lading.memory.adding import Destination, add_record, check_records
 from lading.memory.forgetting import erase_traces, forget_records
 from lading.memory.held_vectors import VectorCache
 from lading.memory.listing import list_around, list_newest
@@ -51,7 +51,7 @@ class SqliteRecordStore:
         bodies = check_records(records, limits=self._limits, at_s=at_s)
         rows = _encode_vectors(vectors) if vectors else {}
         with self._transaction("BEGIN IMMEDIATE") as sql:
-            target = Target(sql, self._index, self._limits)
+            target = Destination(sql, self._index, self._limits)
             added = [
                 add_record(target, record, body=body, at_s=at_s)
                 for record, body in zip(records, bodies, strict=True)
@@ -71,7 +71,7 @@ class SqliteRecordStore:
                 raise InputError(f"The record {record_id[:80]!r} {problem}; list the records for the newest ones.")
             record = replace(by, namespace=older.namespace, key=older.key)
             [body] = check_records([record], limits=self._limits, at_s=at_s)
-            target = Target(sql, self._index, self._limits)
+            target = Destination(sql, self._index, self._limits)
             added = add_record(target, record, body=body, older=older, at_s=at_s)
             return self._finish(sql, [added], vectors=vectors, rows=rows)[0]
 
