@@ -157,9 +157,8 @@ class RecordStoreContract:
             assert store.list_records(OWNER, at_s=2.0) == (new,)
             by = MemoryRecord(text="The office is in Rome.")
             refusal(InputError, lambda: store.supersede(OWNER, old, by=by, at_s=3.0), words=f"by {new.id}")
-            refusal(
-                InputError, lambda: store.supersede(Namespace("rival"), new.id, by=by, at_s=3.0), words="not there"
-            )
+            rival = Namespace("rival")
+            refusal(InputError, lambda: store.supersede(rival, new.id, by=by, at_s=3.0), words="not there")
 
     def test_namespaces_with_records_are_listed(self, tmp_path: Path) -> None:
         """Those of one tenant, or of all."""
