@@ -86,7 +86,7 @@ def test_an_edit_is_a_new_version_by_the_user(folder: Path) -> None:
     assert "blank" in run(folder, "edit", "5", "--text", " ").err
 
 
-def test_an_editor_may_be_used(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_editor_may_be_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "sed -i s/Fridays/Mondays/")
     edited = run(folder, "edit", "4")
     assert "It is a standing instruction now, because you wrote it." in edited.out
@@ -105,9 +105,10 @@ def test_forgetting_takes_earlier_versions_along_and_is_confirmed(folder: Path) 
     assert not [path for path in folder.iterdir() if b"Bergen" in path.read_bytes() or b"Oslo" in path.read_bytes()]
 
 
-@pytest.mark.parametrize(
-    "arguments", [("show", "99"), ("edit", "x", "--text", "y"), ("forget", "1", "99", "--yes")]
-)
+UNKNOWN = [("show", "9"), ("edit", "x", "--text", "y"), ("forget", "1", "9", "--yes")]
+
+
+@pytest.mark.parametrize("arguments", UNKNOWN)
 def test_an_unknown_id_changes_nothing(folder: Path, arguments: tuple[str, ...]) -> None:
     ended = run(folder, *arguments)
     assert (ended.code, "There is no record" in ended.err) == (2, True)

@@ -133,11 +133,8 @@ def show_command(folder: str, /, record_id: str, as_json: bool, **names: str) ->
     with _opened(folder) as store:
         record = _find_record(store, record_id, among=Selection(**names))
         earlier = _find_earlier(store, record)
-    terminal.print_either(
-        as_json,
-        lambda: {"record": _encode([record])[0], "earlier": _encode(earlier)},
-        show=lambda: _print_record(record, earlier),
-    )
+    encoded = {"record": _encode([record])[0], "earlier": _encode(earlier)}
+    terminal.print_either(as_json, lambda: encoded, show=lambda: _print_record(record, earlier))
 
 
 @command.command("edit")
