@@ -19,7 +19,7 @@ from lading.cli.tables import Column, format_count, print_items, say
 from lading.errors import InputError
 from lading.memory.records import KINDS, MemoryRecord, Namespace, Origin
 from lading.memory.sqlite_store import SqliteRecordStore, open_records
-from lading.memory.store import Scored
+from lading.memory.store import WordHit
 
 _ALL = 1_000_000_000
 _STAYS = (
@@ -111,7 +111,7 @@ def list_command(
 def search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool, **names: str) -> None:
     """Find the records that have any of WORDS, best first."""
     with _opened(folder) as store:
-        hits: list[tuple[Scored, MemoryRecord]] = []
+        hits: list[tuple[WordHit, MemoryRecord]] = []
         for place in Selection(**names).find(store):
             ranked = _search(store, place, words=words, limit=top)
             records = store.get(place, [hit.id for hit in ranked])
@@ -189,7 +189,7 @@ def _opened(folder: str) -> Iterator[SqliteRecordStore]:
         yield store
 
 
-def _search(store: SqliteRecordStore, place: Namespace, *, words: Sequence[str], limit: int) -> list[Scored]:
+def _search(store: SqliteRecordStore, place: Namespace, *, words: Sequence[str], limit: int) -> list[WordHit]:
     return store.search_words(place, words, at_s=time.time(), limit=limit)
 
 

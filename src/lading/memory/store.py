@@ -38,7 +38,7 @@ class WordHit(NamedTuple):
     score: float
     """The sum of ``by_word``."""
     by_word: Mapping[str, float]
-    """What each word, as it was given, adds to the score; without words that the record does not have."""
+    """By word, as it was given: its part of the score; without words that the record does not have."""
 
 
 class Placed(NamedTuple):
