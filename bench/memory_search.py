@@ -1,4 +1,4 @@
-"""The time of one search of the memory: words, neighbours, scores and the choice, over 10,000 and 100,000 records."""
+"""The time of one search of the memory, from the question to the chosen hits, by the number of records."""
 
 from __future__ import annotations
 

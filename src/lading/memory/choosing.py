@@ -12,8 +12,8 @@ from lading.task.candidates import Candidate, Pool
 from lading.task.greedy import Choice, fill
 
 COST = 1 / 8
-"""Hits are chosen by their score divided by their tokens to this power: of two with nearly the same score the shorter
-one is first, and one of twice the tokens needs a score that is 9 % higher."""
+"""Hits are chosen by their score divided by their tokens to this power: of two with nearly the same score the
+shorter is first, and one of twice the tokens needs a score that is 9 % higher."""
 _SPARE = 2
 """Hits of as many budgets are weighed against each other; those behind them have lower scores."""
 
@@ -37,17 +37,19 @@ def choose(
         pool.append(hit)
         tokens[hit.record.id] = max(count(hit), 1)
         total += tokens[hit.record.id]
-    alike = group_alike([hit.record.text for hit in pool]) if "duplicates" in signals else list(range(len(pool)))
+    if "duplicates" in signals:
+        alike = group_alike([hit.record.text for hit in pool])
+        pool = [hit for at, hit in enumerate(pool) if alike[at] == at]
     # Of equally good hits the first is chosen: the ids of the candidates are their ranks.
     names = {hit.record.id: f"{at:06}" for at, hit in enumerate(pool)}
     candidates = [
         Candidate(
             names[hit.record.id],
             tokens[hit.record.id],
-            concepts={str(group): _value(hit, tokens, weighs_cost="cost" in signals)},
+            _value(hit, tokens, weighs_cost="cost" in signals),
             needs=(names[needs[hit.record.id]],) if needs.get(hit.record.id) in names else (),
         )
-        for hit, group in zip(pool, alike, strict=True)
+        for hit in pool
     ]
     choice = fill(Choice(Pool(candidates), budget_tokens), range(len(candidates)))
     return [(pool[at], tokens[pool[at].record.id]) for at in sorted(choice.chosen)]
