@@ -28,6 +28,7 @@ from bench import (
     sessions,
     shrinkers,
     step_payloads,
+    step_tools,
     store,
     warm_pack,
     wrapped,
@@ -58,6 +59,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "allocation": allocation.run,
     "step-payloads": step_payloads.run,
     "memory-search": memory_search.run,
+    "step-tools": step_tools.run,
 }
 
 

@@ -22,6 +22,11 @@ def below(what: str, value: float, goal: float, *, unit: str, digits: int = 2) -
     return Figure(what, f"{value:.{digits}f} {unit}".strip(), f"<= {goal:g} {unit}".strip(), value <= goal)
 
 
+def above(what: str, value: float, goal: float, *, digits: int = 0) -> Figure:
+    """A figure that should reach its goal."""
+    return Figure(what, f"{value:.{digits}f}", f">= {goal:.{digits}f}", value >= goal)
+
+
 def plain(what: str, value: str) -> Figure:
     """A figure without a goal."""
     return Figure(what, value, "", None)

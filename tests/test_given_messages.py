@@ -24,7 +24,7 @@ from lading.presets.open_multi_agent import AgentConfig, Custom, strategy_for
 from lading.presets.reactive_agents import SynthesisConfig, build_context, steering_message, steps_of
 from lading.presets.reactive_agents.synthesis import synthesis
 from lading.settings import settings_for
-from lading.wire import find_wire
+from lading.wire import WIRES, find_wire
 from lading.wire.coercion import messages_from
 from tests.test_exports import documented
 
@@ -54,7 +54,34 @@ ANTHROPIC: list[dict[str, Any]] = [
     {"role": "assistant", "content": "It is test_slow."},
     {"role": "user", "content": "And the next?"},
 ]
-FORMATS = pytest.mark.parametrize("given", [CHAT, ANTHROPIC], ids=["openai_chat", "anthropic"])
+RESPONSES: list[dict[str, Any]] = [
+    {"role": "user", "content": "Find the slow test."},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+    {"type": "function_call", "call_id": "c1", "name": "file-read", "arguments": '{"path": "a.py"}'},
+    {"type": "function_call_output", "call_id": "c1", "output": "def test_slow(): ..."},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is test_slow."}]},
+    {"role": "user", "content": "And the next?"},
+]
+GEMINI: list[dict[str, Any]] = [
+    {"role": "user", "parts": [{"text": "Find the slow test."}]},
+    {
+        "role": "model",
+        "parts": [
+            {"text": "I look."},
+            {"functionCall": {"id": "c1", "name": "file-read", "args": {"path": "a.py"}}},
+        ],
+    },
+    {
+        "role": "user",
+        "parts": [
+            {"functionResponse": {"id": "c1", "name": "file-read", "response": {"output": "def test_slow()"}}}
+        ],
+    },
+    {"role": "model", "parts": [{"text": "It is test_slow."}]},
+    {"role": "user", "parts": [{"text": "And the next?"}]},
+]
+GIVEN = {"openai_chat": CHAT, "openai_responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": GEMINI}
+FORMATS = pytest.mark.parametrize("given", [GIVEN[wire] for wire in WIRES], ids=[*WIRES])
 TAKES_MESSAGES = {
     "Session.add", "Session.extend", "Session.fork", "Session.handle", "Session.instruct", "Session.update",
     "AsyncSession.add", "AsyncSession.handle", "Engine.append", "Engine.restate", "encode", "steering_message",
@@ -115,7 +142,7 @@ def test_a_prompt_is_built_from_messages(given: list[dict[str, Any]]) -> None:
 
 @FORMATS
 def test_a_function_that_compresses_may_return_dicts(given: list[dict[str, Any]]) -> None:
-    shorter = [given[0], *given[3:]]
+    shorter = [given[0], *given[-2:]]
     config = AgentConfig(context_strategy=Custom(lambda _messages, _tokens: shorter))
     with Session("gpt-4o", strategy=strategy_for(config)) as session:
         pack = session.add(given).pack()
@@ -128,7 +155,7 @@ def test_a_function_that_compresses_may_return_dicts(given: list[dict[str, Any]]
 def test_transforms_may_return_dicts_and_each_is_given_messages(given: list[dict[str, Any]]) -> None:
     def shorten(messages: Sequence[Message]) -> Sequence[Any]:
         assert all(isinstance(message, Message) for message in messages)
-        return [given[0], *given[3:]] if len(messages) > 3 else messages
+        return [given[0], *given[-2:]] if len(messages) > 3 else messages
 
     def count(messages: Sequence[Message]) -> Sequence[Message]:
         assert all(isinstance(message, Message) for message in messages)
@@ -148,7 +175,7 @@ def test_transforms_may_return_dicts_and_each_is_given_messages(given: list[dict
 
 @FORMATS
 def test_a_function_that_synthesizes_may_return_dicts(given: list[dict[str, Any]]) -> None:
-    config = SynthesisConfig("custom", synthesis_strategy=lambda _asked: [given[0], *given[3:]])
+    config = SynthesisConfig("custom", synthesis_strategy=lambda _asked: [given[0], *given[-2:]])
     with Session("gpt-4o", strategy=synthesis(config)) as session:
         pack = session.add(given).pack()
     assert "def test_slow" not in str(pack.request)

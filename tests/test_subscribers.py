@@ -148,12 +148,16 @@ def test_context_usage_is_of_the_request_counted_first_and_then_as_reported() ->
     ]
 
 
-def test_an_engine_has_subscribers_too() -> None:
+@pytest.mark.parametrize("of", ["ContextUsage", "context_usage", ContextUsage])
+def test_an_engine_has_subscribe_too_with_a_name_or_type(of: str | type[ContextUsage]) -> None:
     got: list[ContextUsage] = []
     engine = Engine(settings_for(find_card("gpt-4o")[0]))
-    engine.subscribers.subscribe("context_usage", got.append)
+    stop = engine.subscribe(of, got.append)
     engine.append([user_text("Hello")])
     assert engine.pack().tokens == got[0].input_tokens
+    stop()
+    engine.pack()
+    assert len(got) == 1
 
 
 def test_events_outside_of_a_request_and_of_forks_are_given() -> None:

@@ -187,6 +187,8 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     template: Template | None = None
     max_output_chars: int | None = None
     """open-multi-agent's limit of a result in characters, for its strategies; no provider is sent it."""
+    deferred: Literal["", "waiting", "found"] = ""
+    """Not empty: the provider leaves it out of the prompt until a result refers to it; ``found``: one has."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "schema", freeze(self.schema))

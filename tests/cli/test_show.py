@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lading import jsonbytes
+from lading import Session, Tool, jsonbytes
 from tests.cli.commands import elsewhere, lading, reply, used_tool, user, written
 from tests.cli.test_bad_input import complains
 
@@ -212,3 +212,17 @@ def test_a_session_without_records_has_none(compacted: Path) -> None:
     assert "record" not in shown.out
     data = lading("show", f"{compacted}@short:last", "--json").data
     assert [item["record"] for item in data["messages"]] == [None]
+
+
+def test_a_request_of_a_step_says_which_tools_it_offers_and_why(tmp_path: Path) -> None:
+    tools = [Tool(name, "", {"type": "object"}) for name in ("search_web", "read_file")]
+    with Session("gpt-5", store=tmp_path / "store") as session:
+        session.add("Compare the vendors.")
+        session.begin({"id": "s1", "text": "Search.", "checklist": ["Done"], "tools": ["search_web"]})
+        session.pack(tools)
+    shown = lading("show", f"{tmp_path / 'store'}@last").out
+    assert "tools: scope choice; 1 step (full), 1 all (full), 1 own (full)" in shown
+    assert "  withheld: read_file" in shown
+    manifest = json.loads(lading("show", f"{tmp_path / 'store'}@last", "--manifest").out)
+    assert manifest["tool_scope"]["offered"][0] == {"rule": "step", "detail": "full", "names": ["search_web"]}
+    assert json.loads(lading("show", f"{tmp_path / 'store'}@last", "--json").out)["tool_scope"]["scope"] == "choice"

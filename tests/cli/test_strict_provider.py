@@ -100,6 +100,14 @@ def test_a_script_that_is_none_is_refused(tmp_path: Path, text: str, words: str)
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(("name", "words"), [("missing.json", "There is no script"), ("", "cannot be read")])
+def test_a_script_that_cannot_be_read_is_named(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_script(tmp_path / name)
+    assert words in str(caught.value)
+    assert "space left" not in str(caught.value)
+
+
 def test_a_script_is_read_into_values(script: str) -> None:
     read = read_script(Path(script))
     assert read.replies == (Say("I look.", (Use("read", {"path": "a"}),)), Say("Hello."))

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 from openai import (
+    APIConnectionError,
     BadRequestError,
 )
 
@@ -160,3 +161,19 @@ def test_a_prompt_too_long_is_tried_once_smaller_then_it_is_the_provider_s_word(
         client.chat.completions.create(model="gpt-4o", messages=messages)
     assert len(sent) == 2
     assert sent[1] < sent[0] * 0.7
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "Text/Event-Stream; charset=UTF-8", "text/plain", ""])
+def test_a_stream_reaches_its_caller_as_it_comes_whatever_its_type(kind: str) -> None:
+    body = Streamed(chunks("a", done=False), chunks("b", done=False), error=httpx2.ReadError("cut"))
+    headers = {"content-type": kind} if kind else {}
+    seen: list[tuple[list[str | None], type[Exception]]] = []
+    for wraps in (False, True):
+        client = over(lambda _: httpx2.Response(200, headers=headers, stream=body))
+        received: list[str | None] = []
+        stream = (wrap(client) if wraps else client).chat.completions.create(**HI, stream=True)
+        with pytest.raises((APIConnectionError, httpx2.ReadError)) as raised:
+            received.extend(piece.choices[0].delta.content for piece in stream)
+        seen.append((received, raised.type))
+    assert seen[0] == seen[1]
+    assert seen[0][0] == ["a", "b"]

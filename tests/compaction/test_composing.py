@@ -92,6 +92,28 @@ def test_parts_run_in_order_and_see_what_those_before_them_left() -> None:
     assert [(edit.reason, edit.first, edit.last) for edit in edits] == [("second", 2, 5)]
 
 
+def test_the_edits_of_all_parts_at_a_call_are_one_epoch() -> None:
+    """One change of what the provider has cached, priced from the earliest of them on."""
+    alone, both = (
+        compose(["open_multi_agent/compress_tool_results"]),
+        compose(["open_multi_agent/compress_tool_results", compacting("late", [], at=12)]),
+    )
+    prefixes = []
+    for strategy in (alone, both):
+        with Session("gpt-4o", strategy=strategy) as session:
+            packs = []
+            for message in tool_loop(12, result_words=200):
+                session.add([message])
+                packs += [session.pack(TOOLS)] if message.role == "tool" else []
+            edits = session._engine.history.edits
+        prefixes.append([pack.manifest.prefix for pack in packs])
+        calls = [edit.call for edit in edits]
+    changed = [sum(bool(prefix.first_changed) for prefix in of) for of in prefixes]
+    assert len(calls) > len(set(calls))  # several edits at a call,
+    assert changed[1] <= len(set(calls))  # one change of the prefix
+    assert all(prefix.price > 0 for of in prefixes for prefix in of if prefix.first_changed)
+
+
 def test_of_two_edits_over_the_same_entries_the_later_stays() -> None:
     history = admitted(tool_loop(8))
     both = compose([compacting("a", [], at=4), compacting("b", [], at=8)])
@@ -99,7 +121,45 @@ def test_of_two_edits_over_the_same_entries_the_later_stays() -> None:
     assert [(edit.reason, edit.first, edit.last) for edit in edits] == [("b", 2, 7)]
 
 
-def test_the_last_part_makes_room_and_those_before_it_only_where_it_cannot() -> None:
+def shortening(view: View, now: Pressure) -> Compaction:
+    """Of a caller who knows nothing of edits of several entries: each long result becomes three words."""
+    drafts: list[Draft] = []
+    for item in view.items:
+        if item.message.results and item.tokens > 500:
+            short = ToolResult(item.message.results[0].call_id, (Text("shortened it is"),))
+            shown = view.with_message(item, item.message.with_parts((short,)))
+            drafts.append(Draft("cleared", item.entry, item.entry, shown, "long", (now.address(str(item.entry)),)))
+    return Compaction(tuple(drafts))
+
+
+PARTS = ["agentrail/tool_results", "open_multi_agent/compress_tool_results", "priced", Strategy("own", shortening)]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: getattr(part, "name", part))
+def test_what_a_later_part_makes_of_the_text_of_an_earlier_one_takes_its_place(part: Any) -> None:
+    """The edit of a transform is of the whole block, the later one of the result in it: both were shown once, and
+    as the provider then refuses the request, what the transform had hidden was sent."""
+    found = f"{SECRET} is used.\n" * 1_000
+    history = [user_text("Go."), *tool_loop(1)[2:], Message("assistant", (ToolCall("c", "read", "{}"),))]
+    history += [
+        Message("tool", (ToolResult("c", (Text(found),)),)),
+        *tool_loop(4, result_words=40)[2:],
+        said("Done."),
+    ]
+    store = MemoryStore()
+    with Session("gpt-4o", store=store, strategy=compose([redacting, part]), window=9_000) as session:
+        session.add([*history, user_text("And now?")])
+        pack = session.pack(TOOLS)
+    assert [event for event in pack.events if isinstance(event, StrategyOverruled)] == []
+    assert SECRET not in pack.body.decode()
+    edits = {(edit.first, edit.last): edit for edit in session._engine.history.edits}
+    assert len(edits) == len(session._engine.history.edits)
+    hidden = [entry.message for edit in edits.values() for uri in edit.pointers for entry in resolve(store, uri)]
+    assert found in [result.text for message in hidden for result in message.results]
+    assert [outcome.problem for outcome in verify(store, tenant="default", session="session")] == [""]
+
+
+def test_the_last_part_such_as_priced_makes_room_and_those_before_it_only_where_it_cannot() -> None:
     history = admitted(tool_loop(40, result_words=60))
     full = pressure(1_000)
     assert history.view.tokens > 1_000

@@ -13,6 +13,7 @@ import pytest
 
 import lading
 from lading.errors import FloorsExceedWindow
+from lading.presets.aether_frame import STEP_ONLY
 from lading.task.allocator import BUDGETS, FLOOR_RANGES, LAYERS, PROFILES, allocate
 from lading.task.citing import load_manifest
 from lading.task.evidence import Evidence, Memory
@@ -213,6 +214,20 @@ def test_table_of_layers_and_where_they_land() -> None:
     assert all(header in text for header in ("STEP:", "ACCEPTANCE:", "EVIDENCE:", "MEMORY:"))
     assert "slack" not in text.lower()
     assert [*manifest["layer_budgets"]] == [*LAYERS]
+
+
+# Table: Tools (step-only), and the responsibility to log the tool policy
+
+
+def test_step_only_tools_replace_the_tools_of_the_request_and_the_policy_is_logged() -> None:
+    tools = [lading.Tool(name, "", {"type": "object"}) for name in ("search_web", "file_read", "send_mail")]
+    with begun(lading.TaskOptions(tools=STEP_ONLY)) as session:
+        pack = session.pack(tools)
+        manifest = manifest_of(session, pack)
+    named = [tool["function"]["name"] for tool in pack.request["tools"]]
+    assert named == ["search_web", "file_read", "restore"]
+    assert manifest["tool_scope"]["scope"] == "step-only"
+    assert manifest["tool_scope"]["withheld"] == ("send_mail",)
 
 
 # Table: Key Concepts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 from msgspec.structs import replace
@@ -43,6 +44,14 @@ def test_a_table_holds_every_contestant_and_every_price() -> None:
         assert all(len(cells) == len(table.columns) == 3 + len(BILL) + len(KEPT) for _, cells in table.rows)
     assert narrow.rows[0][1][:2] == ("1.000", "1.000")
     assert "breaks rules" in narrow.rows[3][1][-1]
+
+
+def test_names_of_points_at_one_place_do_not_cover_each_other() -> None:
+    (first, *_), count = standings(170), 6
+    text = page([replace(first, strategy=f"{first.strategy}-{at}") for at in range(count)])
+    heights = sorted(float(y) for y in re.findall(r'class="label" x="[^"]*" y="([^"]*)"', text))
+    assert len(heights) == count
+    assert all(after - before >= 12 for before, after in pairwise(heights))
 
 
 def test_the_page_has_a_chart_and_a_table_for_each_window() -> None:

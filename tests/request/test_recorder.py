@@ -106,9 +106,10 @@ def unreported(model: str, wire: str, window: int, calls: int) -> list[int]:
 @pytest.mark.parametrize(("model", "wire"), FORMATS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_impossible_usage_is_doubted_once_and_changes_no_request_after(
-    kind: str, model: str, wire: str, window: int, calls: int
+    kind: str, model: str, wire: str, window: int, calls: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     counts, doubts = played(KINDS[kind], model=model, wire=wire, window=window, calls=calls)
+    assert sum("That cannot be" in line for line in caplog.messages) == (kind != "zero")
     assert [count for count in counts if count > window - RESERVE] == []
     without = unreported(model, wire, window, calls)
     assert min(counts[calls // 2 :]) > 0.97 * min(without[calls // 2 :])

@@ -103,7 +103,7 @@ def sessions(draw: st.DrawFn) -> tuple[list[Message], list[str]]:
 @pytest.mark.parametrize("wire", WIRES)
 @share_of_examples(0.2)
 @given(session=sessions(), dialect=st.sampled_from(DIALECTS), window=st.sampled_from([900, 3_000, 1_000_000]))
-def test_all_before_the_tail_is_what_it_was(
+def test_over_all_strategies_wires_and_tails_all_before_the_tail_is_what_it_was(
     session: tuple[list[Message], list[str]], strategy: str, wire: str, dialect: Dialect, window: int
 ) -> None:
     store, given_fields = MemoryStore(), fields(wire)
@@ -167,6 +167,33 @@ def test_on_anthropic_it_is_a_block_after_the_results_behind_the_mark() -> None:
     assert "It is noon." not in str(after)
 
 
+@pytest.mark.parametrize("wire", WIRES)
+def test_it_is_in_one_request_and_never_in_the_log(wire: str) -> None:
+    store = MemoryStore()
+    engine = Engine(settings(wire=wire), store)
+    bodies: list[str] = []
+    for number, tail in enumerate(("It is noon.", "")):
+        engine.append([user_text(f"Go {number}."), said("Yes."), user_text("On.")])
+        bodies.append(engine.pack(template=fields(wire), tail=tail).body.decode())
+    assert [body.count("It is noon.") for body in bodies] == [1, 0]
+    assert "It is noon." not in str([entry.message for entry in engine.history.entries])
+    assert "It is noon." not in str([item.message for item in engine.history.view.items])
+    assert len(engine.history.entries) == 6
+    assert "It is noon." not in reopen(engine.settings, store).pack(template=fields(wire)).body.decode()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_it_is_last_after_the_newest_results_in_their_message_or_in_one_of_the_user(wire: str) -> None:
+    engine = Engine(settings(wire=wire))
+    engine.append(tool_loop(2))
+    before = items_of(wire, engine.pack(tools=TOOLS, template=fields(wire)).request)
+    *_, last = after = items_of(wire, engine.pack(tools=TOOLS, template=fields(wire), tail="It is noon.").request)
+    assert last["role"] == "user"
+    assert [*pieces(wire, {find_wire(wire).layout.items.field: [last]})][-1][1][0]["text"] == "It is noon."
+    # Anthropic and Gemini have results in a message of the user.
+    assert len(after) - len(before) == (0 if wire in ("anthropic", "gemini") else 1)
+
+
 def test_it_is_the_user_s_and_a_prefill_stays_last() -> None:
     for wire in WIRES:
         engine = Engine(settings(wire=wire, conduct=Conduct(prefill=True)))
@@ -225,13 +252,15 @@ def test_what_is_no_text_is_refused_and_a_blank_one_is_none() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_show_and_why_know_it_by_its_layer(wire: str) -> None:
+def test_the_manifest_keeps_it_so_that_verify_show_and_why_know_it(wire: str) -> None:
     store = MemoryStore()
     engine = Engine(settings(wire=wire), store)
     for number, text in enumerate(("It is noon.", "It is one.", "")):
         engine.append([user_text(f"Go {number}.")])
         engine.pack(template=fields(wire), tail=text)
         engine.append([said("Yes.")])
+    assert [one.problem for one in verify(store, tenant="default", session="session")] == [""] * 3
+    assert "It is one." in rebuild_body(store, tenant="default", session="session", call=2).decode()
     trail = load_trail(store, tenant="default", session="session")
     shown = build_snapshot(trail, 2)
     tail = next(item for item in shown.shown if item.layer == "tail")

@@ -16,7 +16,7 @@ from lading.audit.snapshots import build_snapshot, load_trail
 from lading.compaction.fencing import fence
 from lading.effects import ContextProvider, Provide, RequestContext
 from lading.errors import InputError, LoopStopped
-from lading.events import ContextInFront, ContextLeftOut, LoopDetected
+from lading.events import ContextInFront, ContextLeftOut, ContextUsage, LoopDetected
 from lading.messages import Message, is_own, user_text
 from lading.request.pack import Pack
 from lading.session.loop_detection import LoopDetection
@@ -199,6 +199,89 @@ def test_a_request_without_room_for_any_provider_is_made_without_them() -> None:
         pack = session.pack()
         assert "now" not in pack.body.decode()
         assert left_out(pack) == [("now", "the request has no room beside its other layers")]
+
+
+def test_sync_and_async_providers_are_asked_in_their_order() -> None:
+    asked: list[str] = []
+
+    def make(name: str, *, is_async: bool) -> Provider:
+        def say() -> str:
+            asked.append(name)
+            return f"[{name}]"
+
+        async def say_later() -> str:
+            await asyncio.sleep(0)
+            return say()
+
+        return say_later if is_async else say
+
+    names = ["identity", "memory", "knowledge", "skills"]
+    providers = [make(name, is_async=bool(number % 2)) for number, name in enumerate(names)]
+    with Session("gpt-4o", providers=providers) as session:
+        session.add("Go.")
+        text = session.pack().request["messages"][-1]["content"]
+    assert asked == names
+    places = [text.index(f"[{name}]") for name in names]
+    assert places == sorted(places)
+
+
+@every_wire
+def test_a_provider_is_volatile_unless_it_says_stable_and_its_text_is_the_tail(wire: str) -> None:
+    assert ContextProvider(Clock("now")).kind == "volatile"
+    with opened(wire, providers=[Clock("now"), ContextProvider(Clock("rules"), "stable")]) as session:
+        for turn in range(2):
+            session.add(f"Question {turn}.")
+            pack = session.pack()
+            assert f"now {turn + 1} of" in str(items_of(wire, pack)[-1])
+            assert pack.body.decode().count("now ") == 1
+            session.add(said("Yes."))
+        logged = str([entry.message for entry in session.entries])
+        assert "rules 1 of" in logged
+        assert "now " not in logged
+
+
+def test_step_date_and_budget_used_are_told_in_the_last_request_alone() -> None:
+    usage: list[ContextUsage] = []
+    step = {"id": "step-1", "text": "Read it.", "checklist": ["It is read."]}
+    reply = {"choices": [{"message": {"role": "assistant", "content": "Read."}, "finish_reason": "stop"}]}
+    used = {"prompt_tokens": 5_000, "completion_tokens": 9, "total_tokens": 5_009}
+
+    def now() -> str:
+        begun = session.step.id if session.step else "none"
+        return f"Step {begun}, Monday, {usage[-1].budget_used_pct if usage else 0} % of the window used."
+
+    with Session("gpt-4o", providers=[now], window=20_000) as session:
+        session.subscribe(ContextUsage, usage.append)
+        session.add("Go.")
+        session.pack()
+        session.reply(reply | {"usage": used})
+        session.begin(step)
+        session.add("On.")
+        body = session.pack().body.decode()
+    assert body.count("% of the window used.") == 1
+    assert "Step step-1, Monday, 25 % of the window used." in body
+
+
+@every_wire
+def test_a_stable_text_that_leaves_no_room_is_taken_back_and_said_once_there_is_room(wire: str) -> None:
+    """A session that could not make any request again would be lost."""
+    rules = ContextProvider(lambda: "Rule. " * 2_000, "stable", most_chars=20_000, name="rules")
+    store = MemoryStore()
+    with opened(wire, store=store, providers=[rules], window=1_500, output_reserve=200) as session:
+        for turn in range(3):
+            session.add(f"Question {turn}.")
+            pack = session.pack()
+            assert "Rule." not in pack.body.decode()
+            why = "the request has no room beside its other layers"
+            assert left_out(pack) == ([] if turn else [("rules", why)])
+            session.add(said("Yes."))
+        assert len(session.entries) == 7
+    with opened(wire, store=store, providers=[rules], window=100_000) as session:
+        session.add("Is there room now?")
+        pack = session.pack()
+        assert pack.body.decode().count("Rule. Rule.") > 900
+        assert left_out(pack) == []
+    assert {one.problem for one in verify(store, tenant="default", session="session")} == {""}
 
 
 @every_wire

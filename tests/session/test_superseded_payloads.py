@@ -65,6 +65,21 @@ def test_a_superseded_opening_payload_leaves_with_the_first_compaction_behind_it
         assert pack.request["messages"][0]["content"] == "Compare the vendors."
 
 
+@pytest.mark.parametrize("strategy", ["priced", "basic"])
+def test_payloads_of_requests_that_were_never_answered_leave_and_the_user_s_words_stay(strategy: str) -> None:
+    with begun(task_options=FULL, strategy=strategy, window=16_000, output_reserve=500) as session:
+        session.pack()
+        session.add(said("Wait."))
+        for number in range(5):
+            session.add(f"Question {number}: and the price of vendor {number}?")
+            pack = session.pack()
+        text = pack.body.decode()
+        assert text.count("CONTEXT PACK\\n") == 1
+        assert [f"Question {number}" in text for number in range(5)] == [True] * 5
+        assert "Question 4" in last(pack)
+        assert not [one for one in verify(session.store, tenant="default", session="session") if one.problem]
+
+
 def test_a_superseded_payload_stays_while_nothing_is_compacted() -> None:
     with begun() as session:
         first = session.pack()

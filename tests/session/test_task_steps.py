@@ -267,7 +267,7 @@ def test_a_failed_answer_is_repaired_up_to_a_limit_and_the_outcome_is_stored() -
 
 
 def test_there_is_nothing_to_check_without_a_step() -> None:
-    with Session("gpt-4o") as session, pytest.raises(InputError, match="begin a step first"):
+    with Session("gpt-4o") as session, pytest.raises(InputError, match="Call begin"):
         session.check_acceptance("x")
 
 

@@ -73,8 +73,8 @@ class Rebuilder:
             raise TamperedError(f"The manifest is of call {place.call}; expected call {before[1] + 1}.")
         if "tools" not in manifest.counts:
             raise TamperedError("The manifest lacks the token count of the tools.")
-        if place.task:
-            self._blob(place.task)  # The record of the payload that the request shows.
+        for record in filter(None, (place.task, place.tools)):
+            self._blob(record)  # Of the payload that the request shows, and of its tools.
         request = self._apply_frame(manifest)
         self._extend_view(manifest, request)
         body = rebuild_request(

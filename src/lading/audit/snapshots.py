@@ -20,6 +20,7 @@ from lading.messages import Message, Template, Tool, own_words
 from lading.request.builder import RequestBuilder
 from lading.request.manifest import ENCODER, Frame, Manifest, unseal
 from lading.request.tail import add_tail
+from lading.request.tool_record import ToolRecord, load_tool_record
 from lading.request.tools import reduce_tools
 from lading.request.transient import read_transient
 from lading.stores import SessionStore
@@ -41,7 +42,7 @@ class AuditTrail(Struct, frozen=True):
     manifests: Sequence[Manifest]
     """One for each call, in order."""
     blobs: Mapping[str, bytes]
-    """Tools and other fields of the frames, and text for single requests, by digest."""
+    """Tools and other fields of the frames, records of tools, and text for single requests, by digest."""
 
     def frame(self, call: int) -> Frame:
         """Return the frame in force at a call. Raises TamperedError when none was written by then."""
@@ -95,6 +96,8 @@ class Snapshot(Struct, frozen=True):
     body: bytes
     layout: Layout
     """Where things are in it."""
+    offered: ToolRecord | None = None
+    """Why it offers these tools; None: they are those that were given."""
 
     @property
     def call(self) -> int:
@@ -115,6 +118,7 @@ def load_trail(store: SessionStore, *, tenant: str, session: str) -> AuditTrail:
 
     frames = (manifest.frame for manifest in manifests if manifest.frame is not None)
     digests = dict.fromkeys(digest for frame in frames for digest in (frame.tools, frame.template))
+    digests |= dict.fromkeys(manifest.place.tools for manifest in manifests if manifest.place.tools)
     digests |= dict.fromkeys(manifest.sent.transient for manifest in manifests if manifest.sent.transient)
     blobs = {digest: store.blob(tenant, session, digest=digest) for digest in digests}
     return AuditTrail(tenant, session, stored.entries, stored.edits, manifests, blobs)
@@ -161,6 +165,7 @@ def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
         tuple(items),
         body,
         wire.layout,
+        load_tool_record(blob(manifest.place.tools)) if manifest.place.tools else None,
     )
 
 

@@ -137,7 +137,8 @@ def _explain_removal(place: Occurrence, removal: Removal, *, is_named: bool) -> 
         when = f" at {at} UTC" if (at := format_time(removal.at_s)) else ""
         forced = f"{removal.forced_tokens:,} forced, {max(gone - removal.forced_tokens, 0):,} voluntary"
         yield f"  {removal.tokens_before:,} tokens became {removal.tokens_after:,}{when}; {forced}."
-    yield f"  The request of call {removal.call} paid {removal.price:,.0f} base input tokens{usd} for diverging."
+    paid = f"paid {removal.price:,.0f} base input tokens{usd}"
+    yield f"  The request of call {removal.call} {paid}, because the cache held another start."
     if place.path:
         yield f"  {_REPLACEMENTS.get(place.kind, 'Its replacement is')} at {place.path}."
     if removal.partly:

@@ -175,6 +175,7 @@ def encode_request(request: Snapshot) -> dict[str, Any]:
         "call": place.call,
         "counts": request.manifest.counts,
         "tools": [tool.name for tool in request.tools],
+        "tool_scope": request.offered,
         "messages": [
             {
                 "path": item.path,
@@ -193,11 +194,14 @@ def encode_request(request: Snapshot) -> dict[str, Any]:
 def print_request(request: Snapshot, *, folder: str) -> None:
     """Print a request as the model saw it, each edited message with its edit. ``folder``: that of its store."""
     place, counts = request.manifest.place, request.manifest.counts
-    layers = ", ".join(f"{layer} {tokens:,}" for layer, tokens in counts.items())
-    _echo(f"{place.tenant}/{place.session} call {place.call}: {totals(counts):,} tokens ({layers})")
+    layers = ", ".join(f"{layer} {tokens:,}" for layer, tokens in counts.items() if layer != "slack")
+    free = f", {counts['slack']:,} more fit" if "slack" in counts else ""
+    _echo(f"{place.tenant}/{place.session} call {place.call}: {totals(counts):,} tokens ({layers}){free}")
     if any(item.edit >= 0 for item in request.shown):
         full = Address(place.tenant, place.session, "log", "N")
         _echo(f"[To read {relative('N')}: lading show {full} --store {shlex.quote(folder)}]", "dim")
+    for line in request.offered.describe() if request.offered else ():
+        _echo(line, "dim")
     last_edit = -1
     for item in request.shown:
         source = f"by edit {item.edit}" if item.edit >= 0 else f"entry {item.entry}"

@@ -43,6 +43,8 @@ READER_GONE = 141
 """Exit code when the reader of the output closed it (``| head``), the same as that of shells."""
 
 _PIPED_WIDTH = 140
+_LONG_STEPS = 500
+"""From that many steps on, a run without a terminal says how far it is."""
 _WIDE = 110
 
 
@@ -126,11 +128,27 @@ def print_either(as_json: bool, value: Callable[[], Any], *, show: Callable[[], 
 @contextmanager
 def show_progress(description: str, total: int | None, *, in_bytes: bool = False) -> Iterator[Advance]:
     """Show a progress bar if stderr is a terminal; yield a function that advances it."""
+    if total is not None and total >= _LONG_STEPS and not err.is_terminal:
+        yield _note_tenths(description, total)
+        return
     done: ProgressColumn = DownloadColumn() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), done, TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(description, total=total)
         yield lambda steps: bar.advance(task, steps)
+
+
+def _note_tenths(description: str, total: int) -> Advance:
+    """Return a function that notes each tenth of a long run on stderr."""
+    done = 0
+
+    def advance(steps: int) -> None:
+        nonlocal done
+        before, done = done, done + steps
+        if (tenth := 10 * done // total) > 10 * before // total:
+            warn(f"{description}: {10 * tenth} %")
+
+    return advance
 
 
 def is_wide() -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from lading.clients import genai
 from lading.clients.lading import Lading
-from lading.clients.transport import make_packing_client, report_websockets
+from lading.clients.transport import SESSION_HEADER, make_packing_client, report_websockets
 from lading.compaction import DEFAULT, Strategy, When, apply_options
 from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.errors import InputError, LoopStopped
@@ -87,17 +87,27 @@ def wrap(
     wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(sdk))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
     if is_genai:
-        found = {"lading": property(lambda self: Lading(self, genai.find_transport(self).conversations))}
+        found = {"lading": property(_find_genai_lading)}
         return genai.replace_http(client, lambda http: make_packing_client(http, conversations), own=found)
     packed: Any = client.copy(http_client=make_packing_client(http_client, conversations))
     # The SDKs copy a client by calling its class, so the added property must be on the class.
     own = {
-        "lading": property(lambda self: Lading(self, self._client._transport.conversations)),
+        "lading": property(_find_lading),
         "__module__": kind.__module__,
         "_prepare_url": report_websockets(kind, conversations),
     }
     packed.__class__ = type(kind.__name__, (kind,), own)
     return packed
+
+
+def _find_lading(client: Any) -> Lading[Any]:
+    name = client.default_headers.get(SESSION_HEADER, "")
+    return Lading(client, client._client._transport.conversations, name=name)
+
+
+def _find_genai_lading(client: Any) -> Lading[Any]:
+    name = genai.find_headers(client).get(SESSION_HEADER, "")
+    return Lading(client, genai.find_transport(client).conversations, name=name)
 
 
 def _make_stop_error(sdk: str) -> type[LoopStopped]:

@@ -39,6 +39,11 @@ def copy_with_headers(client: Any, *, default_headers: Mapping[str, str]) -> Any
     return _copy_modules(client, api)
 
 
+def find_headers(client: Any) -> Mapping[str, str]:
+    """Return the headers that a client sends with each request."""
+    return getattr(client, _API)._http_options.headers or {}
+
+
 def find_transport(client: Any) -> Any:
     """Return the transport of a client that ``replace_http`` returned."""
     return getattr(client, _API)._httpx_client._transport

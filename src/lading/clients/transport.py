@@ -184,7 +184,10 @@ class _HttpExchange:
     def receive(self, response: Any, chunks: Any) -> Response:
         """Keep a response and its byte iterator; return its status and type."""
         self.response, self.chunks = response, chunks
-        return Response(response.status_code, "text/event-stream" in response.headers.get("content-type", ""))
+        kind = response.headers.get("content-type", "").lower()
+        # Some servers stream with another type, or none.
+        is_stream = True if "text/event-stream" in kind else False if "json" in kind else None
+        return Response(response.status_code, is_stream)
 
     def answer(self, *, content: bytes = b"", stream: Any = None) -> Any:
         """Return the response for the caller: the newest one with another body, which is already decoded."""

@@ -119,6 +119,10 @@ class Pressure(Struct, frozen=True):
         """Return the tokens of a user message with this text."""
         return self.count(user_text(text))
 
+    def address_of(self, first: int, last: int) -> str:
+        """Return the address of the log entries ``first`` to ``last``."""
+        return self.address(str(first) if first == last else f"{first}-{last}")
+
 
 _OF_SUMMARIES = (SummaryNotAsked, SummaryAmended, SummaryDiscarded)
 

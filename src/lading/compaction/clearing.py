@@ -35,7 +35,8 @@ def is_worth_clearing(item: Item) -> bool:
 
 
 def _clear_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
-    pointer = pressure.address(str(entry))
+    last = view.last_shown(entry)
+    pointer = pressure.address_of(entry, last)
     start, end = view.span(entry, entry)
     shown: list[Message] = []
     saved = 0
@@ -43,7 +44,7 @@ def _clear_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Dra
         message = _replace_results(item, pointer) if is_worth_clearing(item) else item.message
         saved += item.tokens - pressure.count(message) if message is not item.message else 0
         shown.append(message)
-    return Draft("cleared", entry, entry, tuple(shown), reason, (pointer,)) if saved > 0 else None
+    return Draft("cleared", entry, last, tuple(shown), reason, (pointer,)) if saved > 0 else None
 
 
 def _replace_results(item: Item, pointer: str) -> Message:

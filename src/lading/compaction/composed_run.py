@@ -39,7 +39,7 @@ class ComposedRun(StrategyRun):
         for index in (last, *reversed(first)):
             if index == last or staged.view.tokens > room_tokens:
                 decide(index, room_tokens)
-        for draft in _keep_newest(staged.edits[len(plan.edits) :]):
+        for draft in _keep_newest(staged.edits[len(plan.edits) :], pressure):
             plan.apply(draft, room_tokens=room_tokens)
         if self._strategy.changes_requests:
             self.rescue(plan, pressure, others=runs)
@@ -82,11 +82,13 @@ def _press_part(pressure: Pressure, staged: Plan, *, before: Plan) -> Pressure:
     return replace(pressure, sent_items=min(pressure.sent_items, staged.changed), past=past)
 
 
-def _keep_newest(edits: Sequence[Edit]) -> list[Draft]:
-    """Return the edits as drafts, without those whose entries a later one replaces too."""
-    newest = {entry: edit for edit in edits for entry in range(edit.first, edit.last + 1)}
-    return [
-        Draft(edit.kind, edit.first, edit.last, edit.replacement, edit.reason, edit.pointers, edit.summary)
-        for edit in edits
-        if newest[edit.first] is edit
-    ]
+def _keep_newest(edits: Sequence[Edit], pressure: Pressure) -> list[Draft]:
+    """Return the edits as drafts, without those that a later one replaces. It is made of their text, so it also
+    replaces the entries that only they name."""
+    kept: dict[int, Draft] = {}
+    for edit in edits:
+        replaced = [kept.pop(entry) for entry in range(edit.first, edit.last + 1) if entry in kept]
+        last = max(edit.last, *(one.last for one in replaced), -1)
+        pointers = edit.pointers if last == edit.last else (pressure.address_of(edit.first, last),)
+        kept[edit.first] = Draft(edit.kind, edit.first, last, edit.replacement, edit.reason, pointers, edit.summary)
+    return list(kept.values())

@@ -52,7 +52,8 @@ def _limit_lines(tokens: int) -> int:
 
 
 def _digest_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
-    pointer, wanted = pressure.address(str(entry)), _find_wanted(view, entry)
+    last, wanted = view.last_shown(entry), _find_wanted(view, entry)
+    pointer = pressure.address_of(entry, last)
     start, end = view.span(entry, entry)
     items = view.items[start:end]
     # Digest the result in the log, which has more than an earlier edit left of it.
@@ -69,7 +70,7 @@ def _digest_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Dr
             message = message.with_parts(tuple(parts))
             saved += item.tokens - pressure.count(message)
         messages.append(message)
-    return Draft("digested", entry, entry, tuple(messages), reason, (pointer,)) if saved > 0 else None
+    return Draft("digested", entry, last, tuple(messages), reason, (pointer,)) if saved > 0 else None
 
 
 def _find_wanted(view: View, entry: int) -> tuple[str, ...]:

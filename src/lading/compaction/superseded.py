@@ -1,4 +1,4 @@
-"""Remove superseded payloads from the opening messages, which no strategy may touch; the user's own words stay."""
+"""Remove superseded payloads that no strategy may touch: opening and unanswered ones. The user's words stay."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from lading.messages import is_spoken
 
 
 def draft_superseded(plan: Plan, pressure: Pressure) -> list[Draft]:
-    """Draft an edit for each payload among the opening messages that is not the newest, where the view does not fit
-    or the plan changes it from there on anyway: elsewhere the cached prefix is worth more."""
+    """Draft an edit for each payload that is not the newest, where the view does not fit; where the plan changes it
+    from the opening messages on anyway, for those among them: elsewhere the cached prefix is worth more."""
     view = plan.view
-    if view.tokens <= pressure.room_tokens and plan.changed > min(view.head, len(view) - 1):
-        return []
-    entries = [item.entry for item in view.items[: view.head] if item.kind == "payload"]
+    end = 0
+    if view.tokens > pressure.room_tokens:
+        end = len(view)
+    elif plan.changed <= min(view.head, len(view) - 1):
+        end = view.head
+    entries = [item.entry for item in view.items[:end] if item.kind == "payload"]
     return [_draft(view, entry, pressure) for entry in entries if entry != view.payload]
 
 

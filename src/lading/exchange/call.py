@@ -48,10 +48,18 @@ class PackedCall:
     """A packed call, made by ``begin``."""
 
     def __init__(
-        self, conversations: Conversations, conversation: ClientConversation, *, body: bytes, lease: Lease
+        self,
+        conversations: Conversations,
+        conversation: ClientConversation,
+        *,
+        body: bytes,
+        lease: Lease,
+        is_streamed: bool = False,
     ) -> None:
+        """``is_streamed``: whether the request asks for a stream."""
         self.conversations, self.conversation, self.session = conversations, conversation, conversation.session
         self.body, self._lease, self.fail_open = body, lease, conversations.wrapping.fail_open
+        self.is_streamed = is_streamed
         self.restores = 0
         """Number of replies with ``restore`` calls that were answered without the caller seeing them."""
         self._ids: list[str] = []
@@ -99,18 +107,19 @@ class PackedCall:
 
     def restore(self, reply: Reply) -> bytes:
         """Answer a reply that the caller does not see; return the body of the next request."""
-        self.record(reply, "")
+        self.record(reply, None)
         self.answer(reply)
         self.restores += 1
         return self.session.request(at_s=self.conversations.clock(), cause="restore").body
 
-    def record(self, reply: Reply, known_as: str) -> None:
-        """Add a reply to the log, unless it is last there; ``known_as``: fingerprint of what the caller sees."""
+    def record(self, reply: Reply, shown: Message | None) -> None:
+        """Add a reply to the log, unless it is last there; ``shown``: the answer that the caller sees, if any."""
+        known_as = fingerprint(shown) if shown else ""
         if not known_as or self.session.known[-1:] != [known_as]:
             self.session.extend([reply.message], known_as=[known_as], usage=reply.usage)
         self._ids.append(reply.id)
-        if known_as and self.session.wire.layout.items.continues:
-            self.conversations.chains.remember(self._ids, self.session)
+        if shown and self.session.wire.layout.items.continues:
+            self.conversations.chains.remember(self._ids, self.session, shown=shown)
 
     def answer(self, reply: Reply) -> None:
         """Add the results of the reply's ``restore`` calls to the log."""
@@ -148,13 +157,13 @@ class PackedCall:
             return self._take_several(value, reply) or (self._write_usage(value) or data, None)
         restores, others = self.count_restores(reply)
         if not restores:
-            self.record(reply, fingerprint(reply.message))
+            self.record(reply, reply.message)
             return self._write_usage(value) or data, None
         if not others and self.restores <= MOST_RESTORES:
             self.conversation.spent = add_usage(self.conversation.spent, replies.read_usage(value))
             return b"", self.restore(reply)
         shown = replies.without(value, RESTORE)
-        self.record(reply, fingerprint(replies.read(shown).message))
+        self.record(reply, replies.read(shown).message)
         self.answer(reply)
         return self._write_usage(shown) or jsonbytes.dump(shown), None
 
@@ -201,7 +210,8 @@ def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str, p
 def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, path: str) -> PackedCall | None:
     layout = wire.layout
     if layout.items.continues:
-        body = conversations.chains.make_whole(body, wire, sessions=conversations.sessions)
+        conversations.endings.finish()
+        body = conversations.chains.make_whole(body, wire, find_log=conversations.find_log)
     value = conversations.bodies.read(body, layout, named=layout.named(path) or {})
     given = value.get(layout.items.field) if isinstance(value, dict) else None
     if not isinstance(given, GivenMessages) or not given:
@@ -218,8 +228,9 @@ def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, p
                 pack = session.request(at_s=conversations.clock())
         except LoopStopped as stopped:
             raise conversations.wrapping.stopped(kind=stopped.kind, times=stopped.times) from None
+        is_streamed = layout.demands(value).is_streamed
         undo.pop_all()
-    return PackedCall(conversations, conversation, body=pack.body, lease=lease)
+    return PackedCall(conversations, conversation, body=pack.body, lease=lease, is_streamed=is_streamed)
 
 
 def find_wire_by_path(conversations: Conversations, method: str, *, path: str) -> Wire | None:

@@ -19,10 +19,11 @@ from lading.addresses import fork_prefix, free_names, is_fork_name
 from lading.errors import LadingError, SessionBusy
 from lading.events import ALL, ContextUsage, Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import Bodies
-from lading.exchange.chains import ResponseChains
+from lading.exchange.chains import FoundLog, ResponseChains
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest
+from lading.exchange.waiting_steps import WaitingSteps
 from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, log_safely
 from lading.models.card import is_same_model
 from lading.models.catalog import find_card
@@ -60,7 +61,7 @@ class Conversations:
         if on_event is not None:
             # Every call has its usage; it is given to those who subscribe to it.
             self.subscribers.subscribe(ALL, lambda one: None if type(one) is ContextUsage else on_event(one))
-        self.chains = ResponseChains()
+        self.chains, self.waiting = ResponseChains(), WaitingSteps()
         self._unpacked: dict[str, Unpacked] = {}
         self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}
@@ -77,6 +78,17 @@ class Conversations:
         self.endings.finish()
         with self._lock:
             return tuple(conversation.session for conversation in self._open.values())
+
+    def find_log(self, name: str) -> FoundLog | None:
+        """Return the log of a session, open or stored; None if there is none. Raises StoreError."""
+        with self._lock:
+            known = self._open.get(name)
+        if known is not None:
+            return known.session.entries, known.session.edits
+        if not self._is_stored(name):
+            return None
+        stored = self._store.load(self.wrapping.options.tenant, name)
+        return stored.entries, stored.edits
 
     def begin(self, body: dict[str, Any], wire: Wire, *, name: str = "") -> tuple[ClientConversation, Lease]:
         """Find or start the conversation of a request and add its new messages. Return it with the lease for its
@@ -99,6 +111,8 @@ class Conversations:
             conversation.session.narrow(self.windows.get(request.model))
             with self.drop_on_error(conversation.session):
                 conversation.take(body, request.history, position=position)
+                if self.waiting:
+                    self.waiting.begin(conversation.session, name=name)
             undo.pop_all()
         return conversation, lease
 

@@ -44,7 +44,8 @@ class Response(Struct, frozen=True):
     """A response whose content is not read yet."""
 
     status: int
-    is_stream: bool = False
+    is_stream: bool | None = False
+    """None: its type does not say; it is what the request asked for."""
 
     @property
     def is_success(self) -> bool:
@@ -71,7 +72,8 @@ def exchange(
         packed: bytes | None = call.body
         while packed is not None:
             response, content = yield from _send(call, packed)
-            if response.is_success and response.is_stream:
+            is_stream = call.is_streamed if response.is_stream is None else response.is_stream
+            if response.is_success and is_stream:
                 stream = call.guard(lambda: StreamedAnswer(call), lambda: None)
                 end = stream.leave if stream else end
                 yield from _forward(call, stream)

@@ -37,9 +37,9 @@ class StoredMarks:
                 reply = [one]
                 break
             head |= _find_on_messages([one], scheme)
-        if self._inner is None or self._edits != self._session.edits:
+        if self._inner is None or self._edits != len(self._session.edits):
             found = _find_on_messages(chain(reply, messages), scheme)
-            self._inner, self._edits = self._select_shown(found, len(leading), scheme), self._session.edits
+            self._inner, self._edits = self._select_shown(found, len(leading), scheme), len(self._session.edits)
         return {**(self._select_shown(head, len(leading), scheme) if head else head), **self._inner}
 
     def _select_shown(self, found: PlacedMarks, leading: int, scheme: CacheMarks) -> PlacedMarks:

@@ -13,7 +13,6 @@ from weakref import WeakMethod
 from lading.addresses import RESTORE
 from lading.events import ReplyLost
 from lading.exchange.call import MOST_RESTORES, AnswerStep, PackedCall
-from lading.session.matching import fingerprint
 from lading.wire.replies import Reply, SseEvent, SseReader
 from lading.wire.streams import DONE
 
@@ -127,7 +126,7 @@ class StreamedAnswer:
         if not reply.complete:
             self._report_lost()
             return
-        self._call.record(reply, fingerprint(self._stream.shown_message()))
+        self._call.record(reply, self._stream.shown_message())
         if self._call.count_restores(reply)[0]:
             self._call.answer(reply)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
-from lading.history.log import Entry
+from lading.history.log import Edit, Entry
 from lading.messages import Message
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
@@ -83,6 +83,11 @@ class SharedSession(Session):
         history = self._engine.history
         return map(history.find_form, history.known)
 
+    def find_newest_known(self) -> Entry:
+        """Return the entry of the caller's newest message."""
+        (newest,) = self._engine.history.list_newest_known(1)
+        return newest
+
     def list_shown(self, position: int) -> list[Message]:
         """List the messages by which requests show the caller's message at a position."""
         view, entry = self._engine.history.view, self._find_entry(position).index
@@ -106,9 +111,9 @@ class SharedSession(Session):
         return blocks
 
     @property
-    def edits(self) -> int:
-        """Number of edits so far."""
-        return len(self._engine.history.edits)
+    def edits(self) -> Sequence[Edit]:
+        """The edits so far."""
+        return self._engine.history.edits
 
     @property
     def shown(self) -> int:

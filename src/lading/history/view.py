@@ -193,6 +193,12 @@ class View:
         """Return the half-open range of positions that show the entries ``first`` to ``last``."""
         return bisect_left(self._entries, first), bisect_right(self._entries, last)
 
+    def last_shown(self, entry: int) -> int:
+        """Return the last log entry that the items of an entry show: a later one where an edit of several wrote
+        them."""
+        start, end = self.span(entry, entry)
+        return self.last_entry(end) if any(item.kind in _FOLDED for item in self._items[start:end]) else entry
+
     def with_message(self, item: Item, message: Message) -> tuple[Message, ...]:
         """Return the messages of the item's entry, with ``message`` in place of the item's own."""
         start, end = self.span(item.entry, item.entry)

@@ -88,8 +88,9 @@ def _render_chart(scores: Sequence[ContestantScore]) -> str:
     scale = min(costs) * 0.8, max(costs) * 1.25
     lowest = min(0.95, *(math.floor(recall * 20) / 20 for _, recall in known))
     places = [(_to_x(cost, scale), _to_y(recall, lowest)) for (_, recall), cost in zip(known, costs, strict=True)]
+    names = _place_names(places)
     marks = "".join(
-        _render_mark(f"{label_y} {kept:.3f}", item, place=places[at], crowd=_count_near(places[at], places[:at]))
+        _render_mark(f"{label_y} {kept:.3f}", item, place=places[at], name_y=names[at])
         for at, (item, kept) in enumerate(known)
     )
     label = f"Cost at {html.escape(known[0][0].prices)} against {label_y}"
@@ -117,12 +118,19 @@ def _render_axes(scale: tuple[float, float], lowest: float, label_y: str) -> str
     return f'{"".join(pieces)}<text class="tick" x="{right}" y="{HEIGHT - 6}" text-anchor="end">{x_axis}</text>'
 
 
-def _count_near(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> int:
-    """Count the points so close that their names would overlap."""
-    return sum(abs(place[0] - x) < _NAME and abs(place[1] - y) < _LINE for x, y in others)
+def _place_names(places: Sequence[tuple[float, float]]) -> list[float]:
+    """Find the height of the name beside each point: the nearest to it that no name before covers."""
+    found: list[float] = []
+    for x, y in places:
+        taken = [height for (other, _), height in zip(places, found, strict=False) if abs(x - other) < _NAME]
+        steps = sorted(range(-len(places), len(places) + 1), key=abs)
+        heights = [y + 4 + _LINE * step for step in steps if _TOP <= y + _LINE * step <= HEIGHT - _BOTTOM]
+        free = (one for one in heights if all(abs(one - other) >= _LINE for other in taken))
+        found.append(next(free, y + 4))
+    return found
 
 
-def _render_mark(kept: str, item: ContestantScore, *, place: tuple[float, float], crowd: int) -> str:
+def _render_mark(kept: str, item: ContestantScore, *, place: tuple[float, float], name_y: float) -> str:
     x, y = place
     failed = list_failed_guards(item)
     description = html.escape("; ".join((f"{item.strategy}: cost {item.cost.ratio:.3f}, {kept}", *failed)))
@@ -130,7 +138,7 @@ def _render_mark(kept: str, item: ContestantScore, *, place: tuple[float, float]
     side, anchor = (-8, "end") if x > WIDTH - _RIGHT - _NAME else (8, "start")
     return (
         f'<g class="{kind}"><title>{description}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
-        f'<text class="label" x="{x + side:.1f}" y="{y + 4 + _LINE * crowd:.1f}" text-anchor="{anchor}">'
+        f'<text class="label" x="{x + side:.1f}" y="{name_y:.1f}" text-anchor="{anchor}">'
         f"{html.escape(item.strategy)}</text></g>"
     )
 

@@ -38,7 +38,9 @@ class WindowTable(Struct, frozen=True):
 
 
 OWN: ColumnSpec = (
-    Heading("own", "Part of the cost at the first prices: the strategy's own model calls, such as for summaries."),
+    Heading(
+        "own", "Part of the cost at the first prices: what the strategy itself asks a model, such as for summaries."
+    ),
     lambda item: f"{item.cost.own:.3f}",
 )
 """Column of own calls, shown where there are any."""
@@ -86,18 +88,24 @@ KEPT: tuple[ColumnSpec, ...] = (
         lambda item: _format_ratio(item.recall.far_present),
     ),
     (
-        Heading("far", "Share of the far values that are in the request near a word of their source (bound)."),
+        Heading(
+            "far",
+            "Share of the far values that are bound: in the request, beside a word of their source.",
+        ),
         lambda item: _format_ratio(item.recall.far_bound),
     ),
     (
-        Heading("steps", "Share of the calls with far values that have all of them bound."),
+        Heading("steps", "Share of the calls that use far values in whose requests all of these are bound."),
         lambda item: _format_ratio(item.recall.far_bound_steps),
     ),
     (
         Heading("avail", "Share of the far values that are in the request, or behind an address in it."),
         lambda item: _format_ratio(item.recall.far_available),
     ),
-    (Heading("all", "Share of all values that are bound."), lambda item: _format_ratio(item.recall.bound)),
+    (
+        Heading("all", "Share of all values, near and far, that are bound."),
+        lambda item: _format_ratio(item.recall.bound),
+    ),
     (
         Heading("start", "Share of the requests that hold all opening messages unchanged.", is_minor=True),
         lambda item: _format_ratio(item.guards.head_whole),
@@ -107,12 +115,21 @@ KEPT: tuple[ColumnSpec, ...] = (
         lambda item: _format_ratio(item.guards.newest_whole),
     ),
     (
-        Heading("run p10", "Tokens of the newest messages without a gap: lowest tenth.", is_minor=True),
+        Heading(
+            "run p10",
+            "Tokens of the newest messages without a gap, of which a tenth of the requests has fewer.",
+            is_minor=True,
+        ),
         lambda item: _format_tokens(item.guards.run_p10_tokens),
     ),
-    (Heading("run", "The same: median."), lambda item: _format_tokens(item.guards.run_median_tokens)),
     (
-        Heading("made", "Tokens that are not quoted from the log, as a share of the window."),
+        Heading("run", "The same, of which half of the requests have fewer."),
+        lambda item: _format_tokens(item.guards.run_median_tokens),
+    ),
+    (
+        Heading(
+            "made", "Tokens of records and notes, which are not quoted from the log, as a share of the window."
+        ),
         lambda item: _format_percent(item.guards.generated_share),
     ),
     (

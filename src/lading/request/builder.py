@@ -18,6 +18,7 @@ from lading.models.card import Card
 from lading.wire import Wire, group_messages
 from lading.wire.checking import Checker
 from lading.wire.layout import list_blocks
+from lading.wire.tool_choice import list_unread
 
 
 class EncodedRun(NamedTuple):
@@ -80,7 +81,8 @@ class RequestBuilder:
         self._systems = next((at for at, message in enumerate(head) if message.role != "system"), len(head))
         self._envelope, self._opening, self._bare = envelope, self._begin(data), b""
         self._truncate(0)
-        read = {name: envelope[name] for name in sorted(envelope.keys() - self.wire.layout.unread)}
+        unread = list_unread(envelope, self.wire.layout.unread, wire=self.wire.name)
+        read = {name: envelope[name] for name in sorted(envelope.keys() - unread)}
         self.chain, self.prompt = [_link("", data)], [_link("", jsonbytes.dump_at("body", read))]
         self.ends = [view.tokens_before(len(leading)) + tools_tokens]
 

@@ -5,6 +5,7 @@ Both are values. A pack works with the ``Known`` that it began with; recording i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -20,6 +21,8 @@ from lading.history.history import History, has_media
 from lading.history.log import Edit, Reported
 from lading.settings import Settings
 from lading.tokens.calibration import ENOUGH, ESTIMATED, EXACT, UNSENT, Calibration, Figure, RequestCount
+
+_log = logging.getLogger("lading")
 
 
 def check_time(at_s: object) -> None:
@@ -146,6 +149,14 @@ class Known(Struct, frozen=True):
             return known._learn(0 if is_more else usage.input_tokens, history)
         calibration = self.calibration.distrust() if usage.input_tokens else None
         known = known._learn(0, history)
+        if not self.has_doubted:
+            _log.warning(
+                "The session %s: %d input tokens were reported where %d were counted. That cannot be: counts are "
+                "not calibrated by it.",
+                settings.session,
+                usage.input_tokens,
+                self.last.counted.tokens,
+            )
         return replace(known, calibration=calibration or known.calibration, has_doubted=True)
 
     def with_accepted(self, usage: Reported | None, settings: Settings) -> Known:

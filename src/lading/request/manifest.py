@@ -103,6 +103,8 @@ class RequestPlace(Struct, frozen=True, omit_defaults=True):
     cause: Cause = ""
     task: str = ""
     """Digest of the stored record of its task's payload (``lading.task.record``); empty: there is none."""
+    tools: str = ""
+    """Digest of the stored record of its tools (``lading.request.tool_record``); empty: all that were given."""
 
 
 class LogExtent(Struct, frozen=True, omit_defaults=True):

@@ -84,6 +84,8 @@ class Recorder:
         """Settings, tools and fields of the last request."""
         self.task = ""
         """Digest of the stored record of the payload that the next requests show; empty: they show none."""
+        self.tools = ""
+        """Digest of the stored record of the tools that the next requests offer; empty: all that were given."""
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, history: History) -> Manifest | None:
         """Restore the history of a stored session, and learn the usage reported since its last manifest. Returns
@@ -97,7 +99,7 @@ class Recorder:
         if not recent:
             return None
         last = recent[-1]
-        self.task = last.place.task
+        self.task, self.tools = last.place.task, last.place.tools
         shown = rebuild(history.entries[: last.seen.entries], history.edits[: last.seen.edits])
         known = Known(last.sent.expected.calibration if last.sent.expected else self.known.calibration)
         seen = Last(
@@ -151,7 +153,7 @@ class Recorder:
         framed = frame(settings, tools=offer.tools_digest, template=offer.template_digest)
         is_keyframe = framed != self.frame or last.call % KEYFRAME_EVERY == 0
         decided = plan.edits[last.edits :]
-        prefix = self._compare(built, plan, last, front=offer.transient.text.front)
+        prefix = self._compare(built, plan, last, front=offer.transient.text.front, tools=framed.tools)
         transient, tail_tokens = offer.transient.digest, offer.transient.counts.get("tail", 0)
         counted = RequestCount(built.ends[-1] + tail_tokens, len(plan.view))
         kept = known.extends_learned and not prefix.first_changed and not transient
@@ -163,7 +165,9 @@ class Recorder:
         manifest, data = seal(
             Manifest(
                 format=FORMAT,
-                place=RequestPlace(settings.tenant, settings.session, call, facts.at_s, facts.cause, self.task),
+                place=RequestPlace(
+                    settings.tenant, settings.session, call, facts.at_s, facts.cause, self.task, self.tools
+                ),
                 parent=last.checksum,
                 seen=log,
                 counts=dict(facts.counts),
@@ -232,9 +236,9 @@ class Recorder:
         own = self._saved_entries, self._saved_edits, self.known.last.call
         return self._store is not None and own != self._store.counts(self.settings.tenant, self.settings.session)
 
-    def _compare(self, built: Built, plan: Plan, last: Last, *, front: str) -> Prefix:
+    def _compare(self, built: Built, plan: Plan, last: Last, *, front: str, tools: str) -> Prefix:
         """Compare a request with the last one: the prefix that they share, and where, why and at which price they
-        diverge. Messages that were never sent cost nothing extra."""
+        diverge. ``tools``: its digest. Messages that were never sent cost nothing extra."""
         # After reopening, a chain that could not be built again shares nothing.
         earlier, view, rates = last.chain or (("",) if last.call else ()), plan.view, self.settings.rates
         shared = count_shared_links(built.chain, earlier)
@@ -246,6 +250,8 @@ class Recorder:
         price = max(rates.write - rates.read, 0.0) * max(built.ends[-1] - tokens - new_tokens, 0)
         decided = (edit.reason for edit in plan.edits[last.edits :] if edit.kind != "repaired")
         reasons = "; ".join(dict.fromkeys(decided))
+        if not shared and self.tools and self.frame is not None and self.frame.tools != tools:
+            return Prefix(shared, tokens, "envelope", "the tools of the step changed", price)
         if not shared:
             return Prefix(shared, tokens, "envelope", reasons or "tools, system or other fields changed", price)
         otherwise = "the text before the history changed" if front else "new messages joined the last one"

@@ -27,9 +27,9 @@ from lading.messages import Message, MessageLike
 from lading.request.pack import Pack
 from lading.session.matching import Changed
 from lading.session.session import Session
+from lading.session.task_steps import GivenStep, GivenTask
 from lading.task.acceptance import Acceptance
 from lading.task.packing import TaskOptions
-from lading.task.task import Task, TaskStep
 from lading.wire.replies import Reply
 
 Result = TypeVar("Result")
@@ -71,13 +71,7 @@ class AsyncSession:
         """See ``Session.pack``."""
         return await in_thread(partial(self.session.pack, tools, fields=fields, at_s=at_s, tail=tail))
 
-    async def begin(
-        self,
-        step: TaskStep | Mapping[str, Any] | str | None,
-        *,
-        task: Task | Mapping[str, Any] | None = None,
-        options: TaskOptions | None = None,
-    ) -> None:
+    async def begin(self, step: GivenStep, *, task: GivenTask = None, options: TaskOptions | None = None) -> None:
         """See ``Session.begin``."""
         await to_thread(self.session.begin, step, task=task, options=options)
 

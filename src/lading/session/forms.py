@@ -19,7 +19,7 @@ from lading.history.history import History
 from lading.history.log import Entry
 from lading.messages import Conversation, Message, Part, Reasoning, ToolCall
 from lading.models.card import Card
-from lading.session.matching import normalize_arguments
+from lading.session.matching import fingerprint, normalize_arguments
 from lading.settings import Settings
 from lading.wire import Wire, encode, find_wire
 from lading.wire.reasoning import find_adapter, name_issuer
@@ -30,7 +30,8 @@ def find_reformed(
     given: Sequence[Message], known: Sequence[Entry], *, history: History, settings: Settings, marked: bool = False
 ) -> Iterator[tuple[int, Message]]:
     """Find the given messages whose form differs from that of the known entry at their place, which has the same
-    meaning. Yields the place and the message to send: a reply gets the calls back that its caller was not shown.
+    meaning. Yields the place and the message to send: a reply gets the calls back that its caller was not shown. A
+    reply that ends an answer of several keeps its form.
     ``marked``: other cache marks count. Raises InputError for what is no ``Message``."""
     if not {Message}.issuperset(map(type, given)):
         raise InputError("Give values of lading.Message here; Session.add takes any other form.")
@@ -42,12 +43,21 @@ def find_reformed(
         form, message = history.find_form(entry), _drop_earlier_reasoning(message, entry.message)
         if len(shown) < len(asked):
             form = form.with_parts(tuple(part for part in form.parts if not _is_hidden(part, shown)))
-        if has_form(message, form, wire=wire, card=card, marked=marked):
+        if has_form(message, form, wire=wire, card=card, marked=marked) or _continues_answer(entry, shown):
             continue
         if len(shown) < len(asked):
             said = (part for part in message.parts if not isinstance(part, ToolCall))
             message = message.with_parts((*said, *(shown.get(call.id, call) for call in asked)))
         yield at, message
+
+
+def _continues_answer(entry: Entry, shown: Mapping[str, ToolCall]) -> bool:
+    """Whether the caller received more in one answer than this reply: what replies before it said, whose only calls
+    were answered here. These are messages of their own, so the answer's form is not the reply's."""
+    if not entry.known_as or entry.message.role != "assistant":
+        return False
+    reply = entry.message.with_parts(tuple(part for part in entry.message.parts if not _is_hidden(part, shown)))
+    return fingerprint(reply) != entry.known_as
 
 
 def _is_hidden(part: Part, shown: Mapping[str, ToolCall]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct
@@ -18,11 +18,13 @@ from lading.effects import ContextProvider, Provide, RequestContext, Summarizer
 from lading.engine import Engine
 from lading.errors import InputError
 from lading.events import Event, ModelChanged, ToolsLeftOut
-from lading.messages import Template, Tool
+from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
 from lading.models.profiles import ProfileLike, find_profile
+from lading.request.manifest import Frame
 from lading.request.summary_calls import find_summarizer
+from lading.request.tool_record import load_tool_record
 from lading.session.loop_detection import LoopDetection
 from lading.session.own_text import OwnText
 from lading.session.providers import ContextProviders, read_providers
@@ -30,9 +32,10 @@ from lading.settings import Settings, apply_profile, settings_for
 from lading.stores import SessionStore
 from lading.validation import check, did_you_mean
 from lading.wire import Wire, find_default_wire, find_wire
-from lading.wire.coercion import plain
+from lading.wire.coercion import messages_from, plain
 from lading.wire.layout import read_ttl
 from lading.wire.reasoning import ReasoningPolicy
+from lading.wire.replies import Reply
 
 _log = logging.getLogger("lading")
 
@@ -123,6 +126,21 @@ def add_providers(options: SessionOptions, given: Iterable[ContextProvider | Pro
     check(given, Iterable, advice="providers is a list of functions")
     found = read_providers((*options.providers, *given))
     return replace(options, providers=found) if found != options.providers else options
+
+
+def read_instructions(given: object, *, wire: Wire) -> list[Message]:
+    """Read system messages; a text is one. Raises InputError for other messages."""
+    messages = messages_from(Message("system", (Text(given),)) if isinstance(given, str) else given, wire=wire)
+    if any(message.role != "system" for message in messages):
+        raise InputError("Only system messages can be restated; add() takes others.")
+    return messages
+
+
+def read_message(reply: object, *, wire: Wire) -> Message:
+    """Return the message of a reply, or one that is given as such. Raises InputError."""
+    check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
+    (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=wire)
+    return message
 
 
 def find_own_text(options: SessionOptions, engine: Engine, *, wire: Wire) -> OwnText | None:
@@ -240,7 +258,7 @@ def load_offer(
         # No request names the model that the log was repaired for.
         engine.pending += engine.history.refit(call=engine.call)
         return (), None, ()
-    tools, fields = load_frame(frame, lambda digest: store.blob(settings.tenant, settings.session, digest=digest))
+    tools, fields = _load_given(engine, frame, store)
     is_same, same_wire = is_same_model(frame.card, settings.card), frame.wire == settings.wire
     if is_same and frame.budget.is_learned:
         engine.change(lower_window(settings, frame.budget.window_tokens))
@@ -257,6 +275,15 @@ def load_offer(
     ):
         events.append(ToolsLeftOut(settings.session, lost, settings.wire))
     return tools, body_fields(model, settings=settings, fields=kept), tuple(events)
+
+
+def _load_given(engine: Engine, frame: Frame, store: SessionStore) -> tuple[tuple[Tool, ...], Template | None]:
+    """Load the tools and fields as the caller gave them: a request may offer others."""
+    blob = partial(store.blob, *engine.settings.owner)
+    if engine.recorder.tools:
+        given = load_tool_record(blob(digest=engine.recorder.tools))
+        frame = replace(frame, tools=given.tools, template=given.template)
+    return load_frame(frame, lambda digest: blob(digest=digest))
 
 
 def usage_advice(wire: Wire, fields: Mapping[str, Any], *, is_stream: bool) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from lading.engine import Engine
 from lading.errors import WindowExceeded
 from lading.events import Event
-from lading.messages import Message, Tool, own_words
+from lading.messages import Message, own_words
 from lading.request.pack import Pack
 from lading.session.loop_detection import LoopDetection, detect
 from lading.session.providers import ContextProviders, Provided
-from lading.session.step_payload import StepPayload
 
 
 class MakePack(Protocol):
@@ -32,24 +31,20 @@ class OwnText:
         """The transient warning about it, for requests of the log with ``_judged_entries``."""
         self._judged_entries = 0
         self._provided = Provided()
-        self.payload: StepPayload | None = None
-        """The payload of a task's step (``Session.begin``)."""
+        self._fresh: int | None = None
+        """The log entry of the first stable text that no request has shown."""
 
     def prepare(
         self,
         engine: Engine,
         tail: str,
         *,
-        tools: Sequence[Tool] = (),
         extend: Callable[..., None],
         stops: list[Event],
     ) -> None:
-        """Make the step's payload, detect loops, ask the providers, and add to the log what stays
-        (``Session.extend``), before a request of the caller with this tail. Raises LoopStopped, whose event is
-        added to ``stops``, and like ``StepPayload.prepare``."""
+        """Detect loops, ask the providers, and add to the log what stays (``Session.extend``), before a request of
+        the caller with this tail. Raises LoopStopped, whose event is added to ``stops``."""
         stay: list[Message] = []
-        if self.payload is not None:
-            self.payload.prepare(engine, tools, extend=extend)
         if (options := self._loop_detection) is not None:
             self._looped, warnings = detect(engine, options=options, judged=self._looped, stops=stops)
             if not options.transient:
@@ -58,7 +53,9 @@ class OwnText:
                 self._warning = warnings[0].text if warnings else ""
             self._judged_entries = len(engine.history.entries)
         if self._providers is not None:
-            stay += self._providers.say_stable(engine)
+            fresh = self._providers.say_stable(engine)
+            self._fresh = len(engine.history.entries) + len(stay) if fresh else None
+            stay += fresh
             tokens = engine.count(own_words(tail)) if tail else 0
             self._provided = self._providers.ask(engine, given_tokens=tokens)
         # Stored with the request. If this one fails, they are part of the next one, with their event.
@@ -74,7 +71,16 @@ class OwnText:
             except WindowExceeded:
                 self._provided = Provided()
                 self._providers.drop(engine)
-        return make(tail=tail)
+        try:
+            pack = make(tail=tail)
+        except WindowExceeded:
+            if self._fresh is None or self._providers is None or not engine.withdraw(self._fresh):
+                raise
+            taken_back = self._providers.take_back(engine, self._fresh)
+            pack = make(tail=tail)
+            self._providers.given_up |= taken_back
+        self._fresh = None
+        return pack
 
 
 def join_texts(*texts: str) -> str:

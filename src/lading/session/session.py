@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice, takewhile
-from threading import RLock
 from typing import Any, Self
 
 from msgspec.structs import replace
@@ -26,21 +25,27 @@ from lading.errors import ContextOverflow, InputError, PackError, PastChanged
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
 from lading.history.observations import ObservationResult, list_observations
-from lading.messages import Message, MessageLike, Template, Text, Tool
+from lading.messages import Message, MessageLike, Template, Tool
 from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
+from lading.request.tool_index import ToolIndex
 from lading.session import options as opening
 from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.given import GivenItems
+from lading.session.lock import SessionLock
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
-from lading.session.task_steps import begin_step, check_output, get_artifacts, get_step
+from lading.session.task_steps import GivenStep, GivenTask, TaskSteps
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
 from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
-from lading.validation import check, check_count
+from lading.task.acceptance import Acceptance
+from lading.task.artifacts import Artifacts
+from lading.task.packing import TaskOptions
+from lading.task.task import TaskStep
+from lading.validation import check_count
 from lading.wire import find_wire
 from lading.wire.coercion import Declared, declare, error_text, is_stream, messages_from, reply_from
 from lading.wire.overflow import read_overflow
@@ -49,9 +54,6 @@ from lading.wire.replies import Reply
 
 class Session:
     """One conversation with one model, in a store."""
-
-    begin, check_acceptance = begin_step, check_output
-    artifacts, step = property(get_artifacts), property(get_step)
 
     def __init__(
         self,
@@ -68,14 +70,11 @@ class Session:
         wire: str | None = None,
         options: opening.SessionOptions = opening.DEFAULTS,
     ) -> None:
-        """Open the stored session of that name, or start it.
-
-        ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` in
-        tokens; their defaults, and the wire, come from the model's card. ``when`` to compact: "pays", "full", or a
-        share of the window. ``summarizer``: a function, ``Summarizer("provider:model", client=...)``, None: rules.
-        ``providers``: functions that give text for each request. Raises InputError, UnknownName, StoreError;
-        SessionBusy when another process writes the session.
-        """
+        """Open the stored session of that name, or start it. ``store``: a store, a SQLite store's folder, None: in
+        memory. ``window`` and ``output_reserve`` in tokens; their defaults, and the wire, are the model card's.
+        ``when`` to compact: "pays", "full", or a share of the window. ``summarizer``: a function,
+        ``Summarizer("provider:model", client=...)``, None: rules. ``providers``: functions that give text for each
+        request. Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session."""
         card, events = opening.find_session_card(model)
         self.events: list[Event] = [*events]
         """Events about the model's name, and of everything that happens outside of a pack."""
@@ -88,7 +87,7 @@ class Session:
         self._reserves = output_reserve is not None
         self.model = model.name if isinstance(model, Card) else model  # In requests.
         self.wire = find_wire(self.settings.wire)
-        self._lock = RLock()
+        self._lock = SessionLock()
         self._lease: Lease | None = None
         self.store = resolve_store(store)
         self._shared = SharedStore(self.store, is_owned=store is None or isinstance(store, str | os.PathLike))
@@ -115,6 +114,7 @@ class Session:
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
+        self._steps: TaskSteps | None = None
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
     @property
@@ -132,9 +132,39 @@ class Session:
         """The result of each tool call in the log, with its category and kind by the tool's name."""
         return [*list_observations(self.entries)]
 
+    @property
+    def artifacts(self) -> Artifacts:
+        """The session's named artifacts, and the results of tools in its steps."""
+        return Artifacts(self.store, self.settings.owner)
+
+    @property
+    def step(self) -> TaskStep | None:
+        """The step of a task that was begun; None: there is none."""
+        return self._steps.step if self._steps else None
+
+    def begin(self, step: GivenStep, *, task: GivenTask = None, options: TaskOptions | None = None) -> None:
+        """Begin a step (a TaskStep, a mapping, the id of a step of the task; None ends the task): from the next
+        request on, its payload is in the final user message. ``task`` and ``options`` default to those before.
+        Raises InputError, UnknownName, PlanError; ``pack`` PackInvalid, and FloorsExceedWindow: split the step."""
+        self._find_steps().begin(step, task=task, options=options)
+
+    def check_acceptance(self, output: str | None = None) -> Acceptance:
+        """Check an answer (None: the newest) by the step's checklist, and store the outcome; where it fails, the
+        next request asks to repair it, ``repairs_left`` times. Raises InputError without a step, StoreError."""
+        return self._find_steps().check_acceptance(output)
+
+    @property
+    def tools(self) -> ToolIndex:
+        """The tools that were given last: ``search`` finds some by words, ``find`` one by its name."""
+        return self._find_steps().index(self._list_tools())
+
+    def _find_steps(self) -> TaskSteps:
+        self._steps = self._steps or TaskSteps(self._engine, self.store, self._lock)
+        return self._steps
+
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
         """Call a function with each event of a name or type; return a function that ends it."""
-        return self._engine.subscribers.subscribe(of, function)
+        return self._engine.subscribe(of, function)
 
     def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
         """Add messages: the whole history or only new messages; known ones are recognised.
@@ -143,8 +173,7 @@ class Session:
         objects or ``Message`` values. They are stored when this returns. ``pin``: the new ones stay verbatim in all
         requests. Returns the session that has them: this one, or with ``changed="fork"`` a new one where the
         history differs from the known one; else PastChanged is raised. Raises InputError, WireError,
-        IllegalRequest, StoreError.
-        """
+        IllegalRequest, StoreError."""
         with self._lock:
             start, rest, known = self._given.find_new(messages, self.known, history=self._engine.history)
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
@@ -182,21 +211,15 @@ class Session:
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
                 self.known += [known] if known else []
-                if pin:
+                if pin or (self._steps and self._steps.keeps_newest()):
                     self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
             if stored:
                 self._engine.save()  # Even without new messages: an earlier save may have failed.
 
     def instruct(self, messages: object) -> None:
-        """Replace the system messages at the start, from the next request on.
-
-        A text is one system message. The whole request is then new to the prompt cache; its manifest records it.
-        Raises PastChanged when their number differs, InputError for other messages.
-        """
-        said = Message("system", (Text(messages),)) if isinstance(messages, str) else messages
-        given = messages_from(said, wire=self.wire)
-        if any(message.role != "system" for message in given):
-            raise InputError("Only system messages can be restated; add() takes others.")
+        """Replace the system messages at the start (a text: one) from the next request on. It is then new to the
+        prompt cache; its manifest records it. Raises PastChanged for another number, InputError for others."""
+        given = opening.read_instructions(messages, wire=self.wire)
         with self._lock:
             systems = sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.entries))
             if len(given) != systems:
@@ -255,13 +278,10 @@ class Session:
         at_s: float | None = None,
         tail: str = "",
     ) -> Pack:
-        """Build the request for the next call.
-
-        ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``: the body's other fields
-        (temperature ...). None: those of the last call. ``tail``: text at the end of this request alone. The tool
-        ``restore`` is added to the given tools where the strategy can remove anything. Raises like ``Engine.pack``,
-        and LoopStopped.
-        """
+        """Build the request for the next call. ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``:
+        the body's other fields (temperature ...). None: those of the last call. ``tail``: text at the end of this
+        request alone. The tool ``restore`` is added to the given tools where the strategy can remove anything.
+        Raises like ``Engine.pack``, and LoopStopped."""
         with self._lock, ExitStack() as undo:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
             if tools is not None and tools != self._declared.given:
@@ -274,8 +294,7 @@ class Session:
         return pack
 
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
-        """Set the tools and other body fields of the next requests. ``restore``: whether the tool of that name
-        may be added."""
+        """Set tools and other fields of the next requests. ``restore``: whether that tool may be added."""
         if (asked := (self.settings, fields)) != self._followed:
             self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
             self._followed = asked
@@ -292,20 +311,27 @@ class Session:
         refused_tokens: int | None = None,
         tail: str = "",
     ) -> Pack:
-        """Build the request for the next call with the tools and fields of ``offer``; one with a ``cause`` has the
-        tail of the last. Raises like ``pack``."""
-        tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
+        """Build a request with the tools and fields of ``offer``; for a ``cause``, with the last tail. Raises like
+        ``pack``."""
         with self._lock:
             self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
+            tools, fields = self._list_tools(), self._fields
+            if self._steps:
+                tools = self._steps.prepare(tools, extend=None if cause else self.extend)
             if own and not cause:
-                own.prepare(engine, tail, tools=tools, extend=self.extend, stops=self.events)
-            make = partial(engine.pack, tools=tools, template=self._fields, at_s=at_s, most_tokens=most_tokens)
+                own.prepare(engine, tail, extend=self.extend, stops=self.events)
+            if self._steps:
+                tools, fields = self._steps.limit(tools, fields)
+            make = partial(engine.pack, tools=tools, template=fields, at_s=at_s, most_tokens=most_tokens)
             make = partial(make, cause=cause, refused_tokens=refused_tokens)
             self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
             self._retried = cause == "retry"
             self._replies.clear()  # Some servers name all answers alike.
             return self._last
+
+    def _list_tools(self) -> tuple[Tool, ...]:
+        return (*self._tools, SCHEMA) if self.offers_restore else self._tools
 
     def _check_idle(self) -> None:
         """Raise InputError where a subscriber calls, in the middle of a call."""
@@ -314,11 +340,8 @@ class Session:
 
     def reply(self, response: object) -> Reply:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
-        to its end. It is stored when this returns; its usage calibrates the counts.
-
-        Given twice since the last request, it is added once; a cut stream never (``complete`` is False). Raises
-        WireError.
-        """
+        to its end. It is stored when this returns; its usage calibrates the counts. Given twice since the last
+        request, it is added once; a cut stream (not ``complete``) never. Raises WireError."""
         answered = reply_from(response, wire=self.wire)
         with self._lock:
             named = answered.id, (known_as := fingerprint(answered.message))
@@ -337,27 +360,20 @@ class Session:
             self.events.append(UsageMissing(self.name, advice))
 
     def handle(self, reply: Reply | MessageLike) -> list[Message]:
-        """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
-        check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
-        (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=self.wire)
+        """Answer the reply's calls of ``restore`` and ``search_tools``. Add the results with your own."""
+        message = opening.read_message(reply, wire=self.wire)
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens
-        return answer_calls(  # Without the lock: a search may take a while, and needs nothing that changes.
-            calls,
-            entries,
-            session=self.settings.owner,
-            count=self._engine.count,
-            room_tokens=room_tokens,
-            shows_pictures=self.wire.allows_media_in_results,
-        )
+            found = self._steps.answer(message.calls) if self._steps else []
+        # Without the lock: a search may take a while, and needs nothing that changes.
+        answer = partial(answer_calls, calls, entries, session=self.settings.owner, count=self._engine.count)
+        return [*answer(room_tokens=room_tokens, shows_pictures=self.wire.allows_media_in_results), *found]
 
     def retry(self, error: object) -> Pack:
-        """Build the last request again, strictly smaller, after a "prompt too long" error.
-
-        ``error``: the exception of the provider's SDK, its text or its body. Raises other errors again,
-        ContextOverflow when the smaller request was too long as well, WindowExceeded when nothing can be removed.
-        """
+        """Build the last request again, strictly smaller, after a "prompt too long" error: the exception of the
+        provider's SDK, its text or its body. Raises other errors again, ContextOverflow when the smaller request
+        was too long as well, WindowExceeded when nothing can be removed."""
         found, cause = read_overflow(error_text(error)), error if isinstance(error, BaseException) else None
         if found is None:
             raise cause or InputError("The error does not say that a prompt is too long; retry() is for that only.")

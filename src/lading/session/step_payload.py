@@ -22,6 +22,7 @@ from lading.events import ContextLeftOut
 from lading.history.log import Draft, Edit
 from lading.history.view import View
 from lading.messages import Text, Tool, own_words
+from lading.session.tool_scope import ToolScope
 from lading.stores import SessionStore
 from lading.task.acceptance import Acceptance, KnownEvidence, check_acceptance
 from lading.task.artifacts import Artifacts, list_results, name_payload
@@ -34,7 +35,7 @@ from lading.task.signals import (
     count_unresolved_questions,
     measure_retrieval_hit_rate,
 )
-from lading.task.task import StepTool, Task, TaskStep, read_step
+from lading.task.task import Task, TaskStep, read_step
 from lading.task.templates import CONTRACT
 from lading.validation import check
 
@@ -45,8 +46,12 @@ _REASON_CHARS = 400
 class StepPayload:
     """The step of one session, and what its payload needs to know."""
 
-    def __init__(self, task: Task, step: TaskStep, options: TaskOptions, *, store: SessionStore) -> None:
-        self.task, self.step, self.options, self._store = task, step, options, store
+    def __init__(
+        self, task: Task, step: TaskStep, options: TaskOptions, *, store: SessionStore, scope: ToolScope
+    ) -> None:
+        self.task, self.step, self.options, self._store, self._scope = task, step, options, store, scope
+        self.schemas: tuple[str, ...] = ()
+        """Names of the tools whose schema the payload in force has."""
         self._repair = 0
         self._failed: Acceptance | None = None
         """The outcome that the next payload asks to repair."""
@@ -97,7 +102,7 @@ class StepPayload:
             request=asked[1].text if asked else "",
             request_uri=relative(str(asked[0])) if asked and has_been_shown else "",
             tier=settings.card.tier,
-            tools=_describe_tools(self.step.tools, tools),
+            tools=self._scope.describe(self.step, self.task, request=asked[1].text if asked else ""),
             failed=self._failed,
             repair=self._repair,
             summary="Older messages are summarized at the start of the conversation."
@@ -108,6 +113,7 @@ class StepPayload:
                 for edit in history.edits
             ),
         )
+        self.schemas = tuple(tool.name for tool in context.tools if tool.schema)
         context = msgspec.structs.replace(context, evidence=self._list_evidence(engine, context))
         memories = self._ask(engine, "memory", self.options.memory, context, kind=Memory)
         context = msgspec.structs.replace(context, memory=memories)
@@ -195,9 +201,10 @@ class StepPayload:
         return know_evidence(self._store, owner, records=records, results=results, entries=engine.shown)
 
 
-def find_step(step: object, task: Task | None, *, known: StepPayload | None) -> tuple[Task, TaskStep]:
-    """Return the task and the step that ``Session.begin`` is given. Raises InputError, UnknownName."""
-    task = task or (known.task if known else None)
+def find_step(step: object, task: Task | None, *, known: Task | None) -> tuple[Task, TaskStep]:
+    """Return the task (``known``: that of the step before) and the step that ``Session.begin`` is given. Raises
+    InputError, UnknownName."""
+    task = task or known
     if isinstance(step, str):
         if task is None:
             raise InputError(f"The step {step!r} is of no task. Give task=, or a TaskStep.")
@@ -247,17 +254,3 @@ def _read_candidates(function: Any, context: StepContext, *, kind: type[Struct])
     for one in listed:
         check(one, kind, advice=f"give a list of {kind.__name__}")
     return listed
-
-
-def _describe_tools(named: Sequence[StepTool], tools: Sequence[Tool]) -> tuple[StepTool, ...]:
-    """Complete the step's tools from the declarations of the request."""
-    declared = {tool.name: tool for tool in tools}
-    return tuple(_describe_tool(one, declared.get(one.name)) for one in named)
-
-
-def _describe_tool(one: StepTool, declared: Tool | None) -> StepTool:
-    if declared is None:
-        return one
-    properties = (declared.schema or {}).get("properties", {})
-    inputs = one.inputs or ", ".join(map(str, properties) if isinstance(properties, Mapping) else ())
-    return StepTool(one.name, one.purpose or declared.description.split("\n")[0], inputs, one.outputs)

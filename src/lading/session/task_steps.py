@@ -1,80 +1,104 @@
-"""Methods of a session for the steps of a task, as functions of the session."""
+"""The steps of a task in one session: which one was begun, its payload, and the check of its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from threading import RLock
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 from lading.engine import Engine
-from lading.session.own_text import OwnText
+from lading.errors import InputError
+from lading.messages import Message, Template, Tool, ToolCall
+from lading.request.tool_index import ToolIndex
+from lading.session.lock import SessionLock
 from lading.session.step_payload import StepPayload, check_contract, find_step
+from lading.session.tool_scope import ScopedStep, ToolScope
 from lading.stores import SessionStore
 from lading.task.acceptance import Acceptance
-from lading.task.artifacts import Artifacts
 from lading.task.packing import TaskOptions
 from lading.task.task import Task, TaskStep, read_task
 from lading.validation import check
+from lading.wire import find_wire
+
+GivenStep: TypeAlias = TaskStep | Mapping[str, Any] | str | None
+"""A step, a mapping, the id of a step of the task; None ends the task."""
+GivenTask: TypeAlias = Task | Mapping[str, Any] | None
+"""A task, or a mapping; None: that of the step before."""
 
 
-class Holder(Protocol):
-    """The part of a session that steps need."""
+class TaskSteps:
+    """The steps of one session."""
 
-    store: SessionStore
-    _engine: Engine
-    _lock: RLock
-    _own_text: OwnText | None
+    def __init__(self, engine: Engine, store: SessionStore, lock: SessionLock) -> None:
+        """``lock``: held while a request is made, and here while the step changes."""
+        self._engine, self._store, self._lock = engine, store, lock
+        self._payload: StepPayload | None = None
+        self._scope = ToolScope(find_wire(engine.settings.wire), engine.settings.card)
+
+    @property
+    def step(self) -> TaskStep | None:
+        """The step that was begun; None: there is none."""
+        return self._payload.step if self._payload else None
+
+    def begin(self, step: GivenStep, *, task: GivenTask = None, options: TaskOptions | None = None) -> None:
+        """See ``Session.begin``."""
+        with self._lock:
+            if step is None:
+                self._payload, self._engine.recorder.task = None, ""
+                return
+            known = self._payload
+            options = options or (known.options if known else TaskOptions())
+            of, found = read_begun(step, task=task, options=options, known=known.task if known else None)
+            check_contract(options, self._engine)
+            self._scope.follow(options.tools)
+            self._payload = StepPayload(of, found, options, store=self._store, scope=self._scope)
+
+    def check_acceptance(self, output: str | None = None) -> Acceptance:
+        """See ``Session.check_acceptance``."""
+        with self._lock:
+            if self._payload is None:
+                raise InputError("There is no step to check. Call begin() first.")
+            return self._payload.check(self._engine, output)
+
+    def prepare(self, tools: tuple[Tool, ...], *, extend: Callable[..., None] | None) -> tuple[Tool, ...]:
+        """Return the tools array of any step, and add the payload of the next request to the log by ``extend``
+        (None: leave it as it is). Raises like ``StepPayload.prepare``."""
+        shaped = self._scope.shape(tools, self._engine.history.entries)
+        if self._payload is not None and extend is not None:
+            self._payload.prepare(self._engine, shaped, extend=extend)
+        return shaped
+
+    def limit(self, tools: tuple[Tool, ...], given: Template | None) -> tuple[tuple[Tool, ...], Template | None]:
+        """Return the tools and fields of the next request in the scope of the step, and store what it offers and
+        why."""
+        of = self._payload
+        step = ScopedStep(of.task, of.step, of.schemas) if of else None
+        offered, fields = self._scope.limit(self._engine, tools, fields=given, step=step)
+        self._scope.record(self._engine, self._store, tools=offered, fields=(given, fields), step=step)
+        return offered, fields
+
+    def index(self, tools: tuple[Tool, ...]) -> ToolIndex:
+        """Return these tools, to search."""
+        with self._lock:
+            self._scope.shape(tools, self._engine.history.entries)
+            return self._scope.index
+
+    def answer(self, calls: Iterable[ToolCall]) -> list[Message]:
+        """Answer the calls of ``search_tools``."""
+        return self._scope.answer(calls)
+
+    def keeps_newest(self) -> bool:
+        """Whether the newest message must stay verbatim."""
+        return self._scope.keeps(self._engine.history.entries)
 
 
-def get_artifacts(session: Holder) -> Artifacts:
-    """Return the session's named artifacts and the results of tools in its steps: ``put``, ``get``, ``list``."""
-    return Artifacts(session.store, session._engine.settings.owner)
-
-
-def get_step(session: Holder) -> TaskStep | None:
-    """Return the step that was begun; None: there is none."""
-    return session._own_text.payload.step if session._own_text and session._own_text.payload else None
-
-
-def begin_step(
-    session: Holder,
-    step: TaskStep | Mapping[str, Any] | str | None,
+def read_begun(
+    step: TaskStep | Mapping[str, Any] | str,
     *,
-    task: Task | Mapping[str, Any] | None = None,
-    options: TaskOptions | None = None,
-) -> None:
-    """Begin a step: from the next request on, its payload is in the final user message.
-
-    ``step``: a TaskStep, a mapping, or the id of a step of the task; None ends the task. ``task`` and
-    ``options`` default to those of the step before. ``pack`` raises PackInvalid for a step without text or
-    acceptance, FloorsExceedWindow for one that has to be split. Raises InputError, UnknownName, PlanError.
-    """
-    with session._lock:
-        known = session._own_text.payload if session._own_text else None
-        if step is None:
-            if session._own_text is not None:
-                session._own_text.payload = None
-            session._engine.recorder.task = ""
-            return
-        options = options or (known.options if known else TaskOptions())
-        check(options, TaskOptions, advice="options are TaskOptions(...)")
-        check_contract(options, session._engine)
-        of, found = find_step(
-            step, task if task is None or isinstance(task, Task) else read_task(task), known=known
-        )
-        if session._own_text is None:
-            session._own_text = OwnText(None, None)
-        session._own_text.payload = StepPayload(of, found, options, store=session.store)
-
-
-def check_output(session: Holder, output: str | None = None) -> Acceptance:
-    """Check an answer (None: the newest) by the checklist of the step, and store the outcome.
-
-    Where an item failed and ``repairs_left`` is not 0, the next request asks to repair it. Raises InputError
-    without a step, and for a check that the options lack; StoreError.
-    """
-    with session._lock:
-        payload = session._own_text.payload if session._own_text else None
-        check(payload, StepPayload, advice="begin a step first")
-        assert payload is not None
-        return payload.check(session._engine, output)
+    task: GivenTask,
+    options: object,
+    known: Task | None = None,
+) -> tuple[Task, TaskStep]:
+    """Return the task (``known``: that of the step before) and the step that ``begin`` is given. Raises InputError,
+    UnknownName, PlanError."""
+    check(options, TaskOptions, advice="options are TaskOptions(...)")
+    return find_step(step, task if task is None or isinstance(task, Task) else read_task(task), known=known)

@@ -123,7 +123,11 @@ def _describe_start(seen: Iterable[JsonLine], problems: Iterable[Problem]) -> st
     if first is not None:
         return f"its first value is of type {type(first.value).__name__}."
     damage = next(iter(problems), None)
-    return "it holds no text." if damage is None else f"line {damage.line}: {damage.text}"
+    return (
+        "it holds no text."
+        if damage is None
+        else f"line {damage.line}: {damage.text.partition(';')[0].rstrip('.')}."
+    )
 
 
 def _assign_ids(recordings: Iterable[Recording], name: str, problems: deque[Problem]) -> Iterator[Recording]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import chain, pairwise
+from itertools import pairwise
 from operator import attrgetter
 
 from msgspec import Struct
@@ -51,30 +50,38 @@ class Candidate(Struct, frozen=True):
 
 
 class Pool:
-    """Candidates by position, in the order of their ids, with their closures: each with all that it needs."""
+    """Candidates by position, in the order of their ids, and what each needs."""
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
         self.candidates = sorted(candidates, key=attrgetter("id"))
-        self.positions = {candidate.id: at for at, candidate in enumerate(self.candidates)}
-        if len(self.positions) < len(self.candidates):
-            raise InputError(f"Two candidates have the id {_find_twice(self.candidates)!r}. Give each its own id.")
+        ids = [candidate.id for candidate in self.candidates]
+        self.positions = dict(zip(ids, range(len(ids)), strict=True))
+        if len(self.positions) < len(ids):
+            raise InputError(f"Two candidates have the id {_find_twice(ids)!r}. Give each its own id.")
         self.tokens = [candidate.tokens for candidate in self.candidates]
         self.values = [candidate.value for candidate in self.candidates]
         self.concepts = [candidate.concepts for candidate in self.candidates]
-        self.uncovered: Mapping[str, float] = dict.fromkeys(chain.from_iterable(self.concepts), 0.0)
-        """The concepts, with the weight of each where nothing is chosen."""
         self.most_gains = [value + sum(of.values()) for value, of in zip(self.values, self.concepts, strict=True)]
         """Value of each where nothing is covered yet."""
-        self.dependents: dict[int, list[int]] = {}
-        """By position: the positions of those that need it."""
-        self.closures = self._close_all()
-        """By position: the positions of the candidate and of all that it needs, rising."""
-        self.closed_tokens, self.closed_gains = [*self.tokens], [*self.most_gains]
-        """By position: tokens of the closure, and the most that it can add."""
-        for at, closure in enumerate(self.closures):
-            if len(closure) > 1:
-                self.closed_tokens[at] = sum([self.tokens[member] for member in closure])
-                self.closed_gains[at] = sum([self.most_gains[member] for member in closure])
+        self.needs = self._locate_needs()
+        """By position: the positions that its ``needs`` name, where there are any."""
+        self.needed_by: dict[int, list[int]] = {}
+        """By position: the positions of those whose ``needs`` name it, where there are any."""
+        for at, needed in self.needs.items():
+            for other in needed:
+                self.needed_by.setdefault(other, []).append(at)
+        self.closures = Closures(self.needs)
+        """By position: the candidate and all that it needs."""
+        self.dependents = Closures(self.needed_by)
+        """By position: the candidate and all that need it."""
+        self.most_closed_tokens, self.most_closed_gains = [*self.tokens], [*self.most_gains]
+        """Bounds of the tokens and of the value of each with all that it needs: what several need is counted more
+        than once."""
+        least_tokens = self._bound_closures()
+        self.most_densities = [
+            gain / tokens for gain, tokens in zip(self.most_closed_gains, least_tokens, strict=True)
+        ]
+        """Bound of the value per token of each with all that it needs, where nothing of it is chosen."""
 
     def locate(self, ids: Sequence[str], *, by: Candidate | str) -> list[int]:
         """Return the positions of the ids that ``by`` names. Raises UnknownCandidate for one without candidate."""
@@ -91,45 +98,66 @@ class Pool:
 
     def remove_with_dependents(self, chosen: Collection[int], member: int) -> set[int]:
         """Return what has to leave with a member: itself and those chosen that need it."""
-        return {member, *(other for other in self.dependents.get(member, ()) if other in chosen)}
+        return {member, *(other for other in self.dependents[member] if other in chosen)}
 
-    def _close_all(self) -> list[tuple[int, ...]]:
-        closures: list[tuple[int, ...]] = [(at,) for at in range(len(self.candidates))]
-        needs = {
-            at: self.locate(candidate.needs, by=candidate)
-            for at, candidate in enumerate(self.candidates)
-            if candidate.needs
-        }
-        closed: dict[int, set[int]] = {}
-        size = 0
-        for at in needs:
-            closed[at] = others = _close(at, needs, closed)
-            closures[at] = tuple(sorted(others))
-            for member in others:
-                if member != at:
-                    self.dependents.setdefault(member, []).append(at)
-            size += len(closures[at])
-            if size > MOST_NEEDED:
-                raise InputError(
-                    f"With all that they need, the candidates name more than {MOST_NEEDED:,} others. Merge those "
-                    "that always go together into one."
-                )
-        return closures
+    def _locate_needs(self) -> dict[int, Sequence[int]]:
+        find = self.positions.__getitem__
+        try:
+            return {at: [*map(find, one.needs)] for at, one in enumerate(self.candidates) if one.needs}
+        except KeyError:
+            return {at: self.locate(one.needs, by=one) for at, one in enumerate(self.candidates)}
 
-
-def _close(start: int, needs: Mapping[int, Sequence[int]], closed: Mapping[int, AbstractSet[int]]) -> set[int]:
-    """Return a position with all that it needs. ``closed``: what is known of others."""
-    seen = {start}
-    waiting = [*needs[start]]
-    while waiting:
-        needed = waiting.pop()
-        if needed in closed:
-            seen |= closed[needed]
-        elif needed not in seen:
-            seen.add(needed)
-            waiting += needs.get(needed, ())
-    return seen
+    def _bound_closures(self) -> list[int]:
+        """Add up the bounds of tokens and value, from those that need nothing to those that need them. Return the
+        least tokens of each with all that it needs."""
+        tokens, most, gains, least = self.tokens, self.most_closed_tokens, self.most_closed_gains, [*self.tokens]
+        missing = {at: len(needed) for at, needed in self.needs.items()}
+        ready = [at for at in self.needed_by if at not in missing]
+        for at in ready:
+            for other in self.needed_by[at]:
+                most[other] += most[at]
+                gains[other] += gains[at]
+                if least[other] < tokens[other] + least[at]:
+                    least[other] = tokens[other] + least[at]
+                missing[other] -= 1
+                if not missing[other] and other in self.needed_by:
+                    ready.append(other)
+        for at, count in missing.items():
+            if count:  # It needs itself, or one that does.
+                closure = self.closures[at]
+                most[at] = least[at] = self.count_tokens(closure)
+                gains[at] = sum([self.most_gains[one] for one in closure])
+        return least
 
 
-def _find_twice(ordered: Sequence[Candidate]) -> str:
-    return next(one.id for one, other in pairwise(ordered) if one.id == other.id)
+class Closures(dict[int, tuple[int, ...]]):
+    """By position: the positions that are reached from it over ``links``, itself included, rising; found when first
+    asked for. Raises InputError where they are too many together."""
+
+    def __init__(self, links: Mapping[int, Sequence[int]]) -> None:
+        super().__init__()
+        self._links = links
+        self._size = 0
+
+    def __missing__(self, at: int) -> tuple[int, ...]:
+        seen = {at}
+        waiting = [*self._links.get(at, ())]
+        while waiting:
+            reached = waiting.pop()
+            if reached in self:
+                seen.update(self[reached])
+            elif reached not in seen:
+                seen.add(reached)
+                waiting += self._links.get(reached, ())
+        closure = self[at] = tuple(sorted(seen))
+        self._size += len(closure)
+        if self._size > MOST_NEEDED:
+            raise InputError(
+                f"With all that they need, the candidates name more than {MOST_NEEDED:,} others. Merge those that "
+                "always go together into one."
+            )
+        return closure
+
+
+def _find_twice(ordered: Sequence[str]) -> str:
+    return next(one for one, other in pairwise(ordered) if one == other)

@@ -9,6 +9,7 @@ from typing import Any
 from lading import jsonbytes
 from lading.errors import InputError, LadingError, TamperedError
 from lading.request.manifest import unseal
+from lading.request.tool_record import load_tool_record
 from lading.stores import SessionStore
 from lading.task.acceptance import KnownEvidence
 from lading.task.artifacts import Artifacts, StepResult, list_results
@@ -45,7 +46,10 @@ def load_manifest(store: SessionStore, owner: tuple[str, str], *, call: int | No
     if frame is None:
         raise TamperedError("The session's first manifest is not a keyframe.")
     record = read_record(store, owner, digest=manifest.place.task)
-    return write_manifest(manifest, frame, record=record, acceptance=load_outcomes(store, owner, call=number))
+    named = manifest.place.tools
+    tools = load_tool_record(store.blob(*owner, digest=named)) if named else None
+    outcomes = load_outcomes(store, owner, call=number)
+    return write_manifest(manifest, frame, record=record, tools=tools, acceptance=outcomes)
 
 
 def load_outcomes(store: SessionStore, owner: tuple[str, str], *, call: int) -> list[dict[str, Any]]:

@@ -22,6 +22,8 @@ from lading.task.signals import find_known_words, find_words
 from lading.task.task import Checklist
 from lading.validation import check_fields
 
+Drop: TypeAlias = tuple[str, str, str]
+"""A candidate that is not shown, or not whole: layer, reason, id."""
 Kind: TypeAlias = Literal["source", "working", "step_output", "deliverable", "evaluation"]
 EXTRACT_LINES = 6
 LINE_CHARS = 240
@@ -105,6 +107,10 @@ class Memory(Struct, frozen=True):
         if not 0 <= self.score <= 1:
             raise InputError(f"The memory {self.id!r} has the score {self.score!r}; give a number from 0 to 1.")
 
+    def shorten(self, chars: int) -> Memory:
+        """Return it with a text of at most this many characters."""
+        return replace(self, text=clip(collapse_spaces(self.text), chars))
+
 
 def digest_text(text: str) -> str:
     """Return the SHA-256 of a text; lone surrogates have the bytes of their escapes."""
@@ -141,8 +147,9 @@ def _cover(one: Evidence, wanted: Mapping[str, set[str]], found: AbstractSet[str
     return {name: share for name, share in shares.items() if share >= LEAST_COVERAGE}
 
 
-def write_evidence(one: Evidence, terms: Iterable[str]) -> str:
-    """Write one bullet: the address, and the summary or the lines of the text with these terms."""
+def write_evidence(one: Evidence, terms: Iterable[str] | None = None) -> str:
+    """Write one bullet: the address, and the summary or the lines of the text with these terms; without terms all
+    of it, up to ``READ_CHARS``."""
     of = one.provenance
     label = f"- {one.uri}" + (f" ({clip(of.producer, LINE_CHARS)})" if of.producer else "")
     if one.is_shown:
@@ -151,7 +158,7 @@ def write_evidence(one: Evidence, terms: Iterable[str]) -> str:
         return f"{label}: secret, by its address only"
     if one.summary.strip():
         return f"{label} (summary: {clip(one.summary, EXTRACT_LINES * LINE_CHARS)})"
-    return f"{label}:\n" + indent(extract(one.text, terms))
+    return f"{label}:\n" + indent(one.text[:READ_CHARS] if terms is None else extract(one.text, terms))
 
 
 def extract(text: str, terms: Iterable[str]) -> str:

@@ -26,8 +26,8 @@ class Choice:
         self.pool = pool
         self.room_tokens = room_tokens
         self.chosen: set[int] = set()
-        self.covered = dict(pool.uncovered)
-        """The best weight of each concept."""
+        self.covered: dict[str, float] = {}
+        """The best weight of each concept that is covered."""
         self.value = 0.0
         self.take(members)
 
@@ -45,38 +45,59 @@ class Choice:
                 continue
             self.chosen.add(member)
             self.room_tokens -= pool.tokens[member]
+            concepts = pool.concepts[member]
+            if covered.keys().isdisjoint(concepts):
+                self.value += pool.most_gains[member]
+                covered.update(concepts)
+                continue
             self.value += pool.values[member]
-            for concept, weight in pool.concepts[member].items():
-                best = covered[concept]
+            for concept, weight in concepts.items():
+                best = covered.get(concept, 0.0)
                 if weight > best:
                     covered[concept] = weight
                     self.value += weight - best
 
     def list_missing(self, at: int) -> Sequence[int]:
         """Return what choosing a candidate would add: itself and what it needs."""
-        closure, chosen = self.pool.closures[at], self.chosen
-        return closure if len(closure) == 1 else [member for member in closure if member not in chosen]
+        if at not in self.pool.needs:
+            return (at,)
+        chosen = self.chosen
+        return [member for member in self.pool.closures[at] if member not in chosen]
+
+    def fits(self, at: int) -> bool:
+        """Return whether a candidate fits, with what it needs."""
+        pool, room = self.pool, self.room_tokens
+        if pool.tokens[at] > room:
+            return False
+        return pool.most_closed_tokens[at] <= room or pool.count_tokens(self.list_missing(at)) <= room
 
     def compute_gain(self, members: Sequence[int]) -> float:
         """Return the value that these positions, none of them chosen, would add together."""
+        if len(members) == 1:
+            return self.compute_own_gain(members[0])
         pool, covered = self.pool, self.covered
         gain = 0.0
-        if len(members) == 1:
-            [member] = members
-            for concept, weight in pool.concepts[member].items():
-                best = covered[concept]
-                if weight > best:
-                    gain += weight - best
-            return gain + pool.values[member]
         raised: dict[str, float] = {}
         concepts, values = pool.concepts, pool.values
         for member in members:
             gain += values[member]
             for concept, weight in concepts[member].items():
-                best = raised[concept] if concept in raised else covered[concept]
+                best = raised[concept] if concept in raised else covered.get(concept, 0.0)
                 if weight > best:
                     gain += weight - best
                     raised[concept] = weight
+        return gain
+
+    def compute_own_gain(self, at: int) -> float:
+        """Return the value that one position, not chosen, would add without what it needs."""
+        concepts, covered = self.pool.concepts[at], self.covered
+        if covered.keys().isdisjoint(concepts):
+            return self.pool.most_gains[at]
+        gain = self.pool.values[at]
+        for concept, weight in concepts.items():
+            best = covered.get(concept, 0.0)
+            if weight > best:
+                gain += weight - best
         return gain
 
 
@@ -90,75 +111,74 @@ def fill(choice: Choice, free: Sequence[int], *, banned: AbstractSet[int] = froz
 
 
 class _Filling:
-    """A choice while it is filled, of whose candidates ``densities`` has the current ones."""
+    """A choice while it is filled, and a heap of the candidates whose density was computed."""
 
     def __init__(self, choice: Choice, banned: AbstractSet[int]) -> None:
         self.choice = choice
         self.banned = banned
-        self.densities: dict[int, float] = {}
-        """Value per token, negated, of those that may still be chosen, or a bound of it; other entries are void."""
+        self.heap: list[tuple[float, int]] = []
+        """Value per token, negated, or a bound of it."""
+        self.densities = dict.fromkeys([*choice.chosen, *banned], 0.0)
+        """Of those in the heap or out of question (0): the current one. Other entries of the heap are void."""
 
     def run(self, free: Sequence[int]) -> Choice:
-        """Fill the choice."""
-        choice, densities = self.choice, self.densities
-        densities.update(zip(free, self._bound(free), strict=True))
+        choice, heap, densities = self.choice, self.heap, self.densities
+        needs, tokens, bounds = choice.pool.needs, choice.pool.tokens, choice.pool.most_densities
+        least = min([tokens[at] for at in free], default=0)
+        self._update_dependents(choice.chosen)
         # Most candidates are never looked at again: sorting their bounds is cheaper than a heap of all.
-        order = sorted(free, key=densities.__getitem__)
-        waiting = zip([densities[at] for at in order], order, strict=True)
+        order = sorted(free, key=bounds.__getitem__, reverse=True)
+        waiting = iter(zip([-bounds[at] for at in order], order, strict=True))
         first = next(waiting, _END)
-        heap: list[tuple[float, int]] = []
-        least = min([choice.pool.tokens[at] for at in free], default=0)
         while choice.room_tokens >= least:
             if heap and heap[0] < first:
                 density, at = heappop(heap)
+                if densities[at] != density:
+                    continue
             elif first is _END:
                 break
             else:
                 (density, at), first = first, next(waiting, _END)
-            if densities.get(at) != density:
+                if at in densities:
+                    continue
+            if tokens[at] > choice.room_tokens:
                 continue
-            now = self._update(at)
-            if now is None:
-                continue
+            if at in needs:
+                now = self._update(at)
+            else:
+                gain = choice.compute_own_gain(at)
+                now = densities[at] = -gain / tokens[at] if gain > NEGLIGIBLE else 0.0
             if now > density and ((now, at) > first or (heap and (now, at) > heap[0])):
-                heappush(heap, (now, at))
-                continue
-            members = choice.list_missing(at)
-            choice.take(members)
-            for member in members:
-                densities.pop(member, None)
-            for other in self._list_cheaper(members):
-                changed = self._update(other)
-                if changed is not None:
-                    heappush(heap, (changed, other))
+                if now:
+                    heappush(heap, (now, at))
+            elif now:
+                self._take(at)
         return choice
 
-    def _bound(self, free: Sequence[int]) -> list[float]:
-        """Return a bound of each density: of candidates together, it does not exceed the largest of one alone."""
+    def _take(self, at: int) -> None:
+        members = self.choice.list_missing(at)
+        self.choice.take(members)
+        for member in members:
+            self.densities[member] = 0.0
+        if len(members) > 1 or at in self.choice.pool.needed_by:
+            self._update_dependents(members)
+
+    def _update_dependents(self, members: Iterable[int]) -> None:
+        """Compute anew those that become cheaper because these members are chosen."""
         pool = self.choice.pool
-        alone = [-gain / tokens for gain, tokens in zip(pool.most_gains, pool.tokens, strict=True)]
-        closures = pool.closures
-        return [
-            alone[at] if len(closures[at]) == 1 else min([alone[member] for member in closures[at]]) for at in free
-        ]
+        cheaper = [pool.dependents[member] for member in members if member in pool.needed_by]
+        for other in sorted(set().union(*cheaper)):
+            if now := self._update(other):
+                heappush(self.heap, (now, other))
 
-    def _update(self, at: int) -> float | None:
-        """Compute the density of a candidate; None where it is chosen, does not fit or adds nothing."""
-        choice = self.choice
-        self.densities.pop(at, None)
-        if at in choice.chosen:
-            return None
-        members = choice.list_missing(at)
-        tokens = choice.pool.tokens[at] if len(members) == 1 else choice.pool.count_tokens(members)
-        if tokens > choice.room_tokens or not self.banned.isdisjoint(members):
-            return None
-        gain = choice.compute_gain(members)
-        if gain <= NEGLIGIBLE:
-            return None
-        density = self.densities[at] = -gain / tokens
+    def _update(self, at: int) -> float:
+        """Compute the density of a candidate; 0 where it is chosen, does not fit or adds nothing."""
+        choice, density = self.choice, 0.0
+        if at not in choice.chosen:
+            members = choice.list_missing(at)
+            tokens = choice.pool.tokens[at] if len(members) == 1 else choice.pool.count_tokens(members)
+            if tokens <= choice.room_tokens and self.banned.isdisjoint(members):
+                gain = choice.compute_gain(members)
+                density = -gain / tokens if gain > NEGLIGIBLE else 0.0
+        self.densities[at] = density
         return density
-
-    def _list_cheaper(self, members: Sequence[int]) -> list[int]:
-        """Return those that need one of the members just chosen."""
-        dependents = self.choice.pool.dependents
-        return sorted({other for member in members for other in dependents.get(member, ())})

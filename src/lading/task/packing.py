@@ -15,26 +15,16 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.compaction.excerpts import clip, collapse_spaces
 from lading.errors import FloorsExceedWindow, InputError, PackInvalid
 from lading.jsonbytes import digest
+from lading.models.tool_policy import ToolPolicy
 from lading.stores import NO_BLOBS
 from lading.task.acceptance import Acceptance, Checks
 from lading.task.allocator import BUDGETS, LAYERS, Floors, LayerBudgets, TaskProfile, allocate
-from lading.task.candidates import Candidate
-from lading.task.evidence import (
-    REQUEST,
-    Evidence,
-    Memory,
-    find_in_each,
-    find_terms,
-    may_prove,
-    measure_coverage_by_item,
-    write_bullets,
-    write_evidence,
-    write_memory,
-)
+from lading.task.choosing import Shown, choose_by_document, choose_by_value, gather
+from lading.task.evidence import Drop, Evidence, Memory, find_terms, may_prove, write_bullets
 from lading.task.record import LayerRecord, PayloadRecord, ShownArtifact, group_dropped
-from lading.task.selection import select
 from lading.task.signals import (
     AllocatorSignals,
     measure_checklist_evidence_ratio,
@@ -42,8 +32,9 @@ from lading.task.signals import (
     measure_similarity,
     weigh_risk,
 )
-from lading.task.task import Checklist, Constraints, StepTool, Task, TaskStep
+from lading.task.task import Constraints, StepTool, Task, TaskStep
 from lading.task.templates import RULES, fill, find_template, read_templates
+from lading.validation import check
 
 FindEvidence: TypeAlias = Callable[["StepContext"], Iterable[Evidence]]
 FindMemories: TypeAlias = Callable[["StepContext"], Iterable[Memory]]
@@ -54,7 +45,6 @@ MOST_REPEATED_TOKENS = 2_000
 """A longer request is not repeated by later payloads of its turn: they name its address."""
 NONE = "- none"
 """Of a layer that may be empty: headers are the same in each payload."""
-Drop: TypeAlias = tuple[str, str, str]
 
 
 class TaskOptions(Struct, frozen=True, kw_only=True):
@@ -72,6 +62,9 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
     """By ``name:tier`` or name (the role); a folder of them; or ``"document"``."""
     contract: Literal["header", "system"] = "header"
     """Where the rules of interpretation are: in the payload, or (``templates.CONTRACT``) in your system prompt."""
+    overflow: Literal["value", "document"] = "value"
+    """Order in which things give way: first those that bring the least for their tokens, within their layer's
+    budget; or the document's order (``overflow.py``)."""
     recitation: bool = False
     """Ask the model to restate STEP and ACCEPTANCE first."""
     planner: Restate | None = None
@@ -79,15 +72,18 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
     checks: Checks = Checks()
     """Functions and the judge of acceptance."""
     most_repairs: int = 2
+    tools: ToolPolicy = ToolPolicy()
+    """How the step's tools are set apart, and whether the model searches for others."""
 
     def __post_init__(self) -> None:
+        check(self.tools, ToolPolicy, advice="tools is ToolPolicy(...)")
         for name, given in (("evidence", self.evidence), ("memory", self.memory), ("planner", self.planner)):
             if given is not None and not callable(given):
                 raise InputError(f"{name} is {given!r}; give a function.")
         if not 0 <= self.memory_threshold <= 1 or self.most_repairs < 0:
             raise InputError("Give a memory_threshold from 0 to 1, and a most_repairs from 0 on.")
-        if self.contract not in ("header", "system"):
-            raise InputError(f"contract is {self.contract!r}; choose header or system.")
+        if self.contract not in ("header", "system") or self.overflow not in ("value", "document"):
+            raise InputError('Choose the contract "header" or "system", and the overflow "value" or "document".')
         read_templates(self.templates)
 
 
@@ -164,50 +160,67 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
     terms = find_terms([*step.text, *(item.text for item in step.checklist.items), context.request])
     evidence, dropped = _sort_out_evidence(context.evidence)
     memory, unfit = _sort_out_memory(context.memory, options.memory_threshold)
-    bullets = {one.uri: write_evidence(one, terms) for one in evidence}
-    notes = {one.id: write_memory(one) for one in memory}
-    tokens = {name: count(text) for name, text in (*bullets.items(), *notes.items())}
+    is_document = options.overflow == "document"
+    found = gather(evidence, memory, checklist=step.checklist, terms=terms, is_whole=is_document, count=count)
     signals = _measure(context, use, memory)
+    brief = _shorten_fixed(context) if is_document else {}
     used = {
         "system": use.system,
-        "task": count(fill(template, values)),
+        "task": count(fill(template, values | brief)),
         "tools": use.tools,
-        "evidence": sum(tokens[uri] for uri in bullets),
-        "memory": sum(tokens[name] for name in notes),
+        "evidence": sum(found.tokens[uri] for uri in found.bullets),
+        "memory": sum(found.tokens[name] for name in found.notes),
         "conversation": use.conversation,
     }
     caps, budgets = _divide_window(used, options=options, use=use, signals=signals)
-    covers, related = _relate(evidence, step.checklist, terms)
-    shown, over = _choose_evidence(evidence, covers, tokens, related=related, budgets=budgets)
-    recalled, forgotten = _choose_memory(memory, tokens, budgets)
-    held = {"evidence": [evidence[at].uri for at in shown], "memory": [one.id for one in recalled]}
-    lines = [bullets[uri] for uri in held["evidence"]]
-    values["evidence"] = "\n".join(lines[:-TOP_EVIDENCE]) or ("- below" if lines else NONE)
-    values["top_evidence"] = "\n".join(lines[-TOP_EVIDENCE:])
-    values["memory"] = "\n".join(notes[name] for name in held["memory"]) or NONE
-    shown_tokens = {layer: sum(tokens[name] for name in names) for layer, names in held.items()}
+    if is_document:
+        fixed = sum(used[layer] for layer in ("system", "task", "tools", "conversation"))
+        fixed -= sum(map(count, brief.values()))
+        room = use.window_tokens - caps.unused_tokens - caps.tokens["slack_min"] - fixed
+        shown = choose_by_document(found, values, brief=brief, terms=terms, room_tokens=room, count=count)
+        used["task"] = count(fill(template, {**values, **shown.values}))
+    else:
+        shown = choose_by_value(found, budgets)
+    values |= {**shown.values, **_write_layers(shown)}
+    given = [one for one, _ in shown.evidence]
     record = PayloadRecord(
         task_id=context.task.id,
         step_id=step.id,
         role=role,
         repair=context.repair,
         template=digest(template.encode(errors="backslashreplace")),
-        layers=_record_layers(caps, budgets, used | shown_tokens),
+        layers=_record_layers(caps, budgets, used | _count_shown(shown, count)),
         signals=msgspec.structs.asdict(signals),
         artifacts=tuple(
             ShownArtifact(one.uri, one.signed, tuple(sorted(of)), one.covers is not None)
-            for one, of in ((evidence[at], covers[at]) for at in shown)
+            for one, of in shown.evidence
         ),
-        memory_ids=tuple(held["memory"]),
-        dropped=group_dropped([*dropped, *unfit, *forgotten, *over]),
+        memory_ids=tuple(shown.memory_ids),
+        dropped=group_dropped([*dropped, *unfit, *shown.dropped]),
         evidence_needed=tuple(
             item.id
             for item in step.checklist.items
-            if item.proof == "evidence" and not any(may_prove(evidence[at].covers, item.id) for at in shown)
+            if item.proof == "evidence" and not any(may_prove(one.covers, item.id) for one in given)
         ),
     )
-    texts = {evidence[at].signed.sha256: evidence[at].data for at in shown if not evidence[at].is_shown}
+    texts = {one.signed.sha256: one.data for one in given if not one.is_shown}
     return Payload(fill(template, values), record, {digest: data for digest, data in texts.items() if data})
+
+
+def _write_layers(shown: Shown) -> dict[str, str]:
+    lines = [shown.bullets[one.uri] for one, _ in shown.evidence]
+    return {
+        "evidence": "\n".join(lines[:-TOP_EVIDENCE]) or ("- below" if lines else NONE),
+        "top_evidence": "\n".join(lines[-TOP_EVIDENCE:]),
+        "memory": "\n".join(shown.notes[name] for name in shown.memory_ids) or NONE,
+    }
+
+
+def _count_shown(shown: Shown, count: Callable[[str], int]) -> dict[str, int]:
+    return {
+        "evidence": sum(count(shown.bullets[one.uri]) for one, _ in shown.evidence),
+        "memory": sum(count(shown.notes[name]) for name in shown.memory_ids),
+    }
 
 
 def _divide_window(
@@ -256,7 +269,7 @@ def _write_fixed(context: StepContext, options: TaskOptions, count: Callable[[st
         "goal": write_bullets([task.goal]),
         "step": write_bullets(step.text),
         "constraints": write_bullets(_list_constraints(task.constraints, step.constraints)),
-        "tools": write_bullets(map(_write_tool, context.tools)),
+        "tools": write_bullets(f"{_write_tool(one)}{_write_examples(one)}" for one in context.tools),
         "acceptance": write_bullets(f"[{item.id}] {item.text}{_ask(item.proof)}" for item in step.checklist.items),
         "repair": write_bullets(f"[{one.id}] FAILED: {one.why}" for one in failed),
         "stop": write_bullets(
@@ -294,7 +307,18 @@ def _list_constraints(task: Constraints, step: Constraints) -> list[str]:
 
 def _write_tool(tool: StepTool) -> str:
     call = f"{tool.name}({tool.inputs})" + (f" -> {tool.outputs}" if tool.outputs else "")
-    return f"{call}: {tool.purpose}" if tool.purpose else call
+    described = f"{call}: {tool.purpose}" if tool.purpose else call
+    return f"{described}\n{tool.schema}" if tool.schema else described
+
+
+def _write_examples(tool: StepTool) -> str:
+    return "".join(f"\nexample: {collapse_spaces(one)}" for one in tool.examples)
+
+
+def _shorten_fixed(context: StepContext) -> dict[str, str]:
+    """Write the places that the document's overflow order shortens."""
+    summary = clip(context.summary, len(context.summary) // 2)
+    return {"tools": write_bullets(map(_write_tool, context.tools)), "summary": write_bullets([summary])}
 
 
 def _sort_out_evidence(given: Sequence[Evidence]) -> tuple[list[Evidence], list[Drop]]:
@@ -333,53 +357,3 @@ def _measure(context: StepContext, use: LayerUse, memory: Sequence[Memory]) -> A
         unresolved_questions=use.unresolved_questions,
         dialogue_depth=use.dialogue_depth,
     )
-
-
-def _relate(
-    evidence: Sequence[Evidence], checklist: Checklist, terms: Sequence[str]
-) -> tuple[list[dict[str, float]], list[float]]:
-    """Return what each piece covers, and its share of the words of step and request."""
-    found = find_in_each(evidence, {*terms})
-    covers = measure_coverage_by_item(evidence, checklist, found=found)
-    return covers, [len(words) / max(len(terms), 1) for words in found]
-
-
-def _choose_evidence(
-    evidence: Sequence[Evidence],
-    covers: Sequence[Mapping[str, float]],
-    tokens: Mapping[str, int],
-    *,
-    related: Sequence[float],
-    budgets: LayerBudgets,
-) -> tuple[list[int], list[Drop]]:
-    """Choose evidence; return the positions of the chosen, the most useful last, and what was dropped.
-    ``related``: shares of the words of step and request that each has."""
-    # Newer evidence is worth a little more: of equals the oldest is dropped first.
-    worth = [share + (at + 1) / (100 * len(evidence)) for at, share in enumerate(related)]
-    candidates = [
-        Candidate(
-            one.uri,
-            max(tokens[one.uri], 1),
-            value=worth[at] / 10,
-            concepts={**covers[at], REQUEST: related[at]},
-            layer="evidence",
-        )
-        for at, one in enumerate(evidence)
-    ]
-    chosen = select(candidates, budgets.tokens["evidence"])
-    positions = {one.uri: at for at, one in enumerate(evidence)}
-    order = sorted((positions[uri] for uri in chosen.chosen), key=lambda at: (sum(covers[at].values()), worth[at]))
-    return order, [("evidence", one.reason, one.id) for one in chosen.dropped]
-
-
-def _choose_memory(
-    memory: Sequence[Memory], tokens: Mapping[str, int], budgets: LayerBudgets
-) -> tuple[list[Memory], list[Drop]]:
-    """Choose memories; return the chosen, the best last, and what was dropped."""
-    candidates = [
-        Candidate(one.id, max(tokens[one.id], 1), value=max(one.score, 0.01), layer="memory") for one in memory
-    ]
-    chosen = select(candidates, budgets.tokens["memory"])
-    kept = {*chosen.chosen}
-    shown = sorted((one for one in memory if one.id in kept), key=lambda one: (one.score, one.id))
-    return shown, [("memory", one.reason, one.id) for one in chosen.dropped]

@@ -16,6 +16,7 @@ from lading import jsonbytes
 from lading.errors import TamperedError
 from lading.history.truncations import Truncation, truncation_events
 from lading.request.manifest import Frame, Manifest
+from lading.request.tool_record import ToolRecord
 from lading.task.evidence import Provenance
 
 _PACK_DIGITS = 12
@@ -89,9 +90,11 @@ def write_manifest(
     frame: Frame,
     *,
     record: PayloadRecord | None = None,
+    tools: ToolRecord | None = None,
     acceptance: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Make the document's ``manifest.json`` of one request. ``acceptance``: outcomes of its answer."""
+    """Make the document's ``manifest.json`` of one request. ``tools``: what it offers and why. ``acceptance``:
+    outcomes of its answer."""
     place = manifest.place
     step = f"task_{record.task_id}_step_{record.step_id}" if record else f"session_{place.session}"
     task: dict[str, Any] = {}
@@ -120,6 +123,7 @@ def write_manifest(
         **task,
         "counts": manifest.counts,
         "tool_policy": manifest.tool_detail,
+        **({"tool_scope": msgspec.to_builtins(tools)} if tools else {}),
         "truncation_events": msgspec.to_builtins([*dropped, *truncation_events(manifest.decisions)]),
         "acceptance": [*acceptance],
         "checksum": f"sha256:{manifest.checksum}",

@@ -67,9 +67,8 @@ def select(candidates: Iterable[Candidate], budget_tokens: int, *, required: Ite
         raise RequiredTooLarge(required=names, tokens=budget_tokens - base.room_tokens, budget_tokens=budget_tokens)
     free = [
         at
-        for at, tokens in enumerate(pool.closed_tokens)
-        if at not in base.chosen
-        and (tokens <= base.room_tokens or pool.count_tokens(base.list_missing(at)) <= base.room_tokens)
+        for at, tokens in enumerate(pool.most_closed_tokens)
+        if at not in base.chosen and (tokens <= base.room_tokens or base.fits(at))
     ]
     choice, is_optimal = _find_best(base, free)
     return _report(choice, free, is_optimal=is_optimal)
@@ -90,7 +89,7 @@ def _find_best_single(base: Choice, free: Sequence[int], *, beyond: float) -> Ch
     """Add the best single candidate, with what it needs, to the base, if the value can then exceed ``beyond``."""
     pool, best = base.pool, base.copy()
     least = beyond - base.value
-    able = [at for at in free if pool.closed_gains[at] > least]
+    able = [at for at in free if pool.most_closed_gains[at] > least]
     if able:
         best.take(base.list_missing(max(able, key=lambda at: base.compute_gain(base.list_missing(at)))))
     return best

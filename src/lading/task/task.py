@@ -93,6 +93,10 @@ class StepTool(Struct, frozen=True):
     inputs: str = ""
     """Names of the parameters, such as ``query, max_results``."""
     outputs: str = ""
+    examples: tuple[str, ...] = ()
+    """Example calls."""
+    schema: str = ""
+    """Its declaration as JSON, where the tools array of the request lacks it."""
 
 
 class TaskStep(Struct, frozen=True, kw_only=True):

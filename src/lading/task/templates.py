@@ -35,7 +35,7 @@ PLACES = (
 )
 """Names of the places of a template, in the order of ``TEMPLATES``."""
 _NEEDED = ("step", "acceptance", "request")
-_HEAD = """\
+_START = """\
 {title}
 
 {rules}
@@ -51,76 +51,41 @@ STEP:
 
 CONSTRAINTS:
 {constraints}
-
+"""
+_TOOLS = """
 TOOLS (step-only):
 {tools}
-"""
-_FOUND = """
+
 EVIDENCE:
 {evidence}
-
+"""
+_MEMORY = """
 MEMORY:
 {memory}
-
+"""
+_SUMMARY = """
 CONVERSATION SUMMARY:
 {summary}
+"""
+_REQUEST = """
+{recitation}
 
+USER REQUEST (VERBATIM):
+{request}
+"""
+_ACCEPTANCE = """
 STOP CONDITIONS AND NEXT:
 {stop}
-"""
-_ASKED = """
+
 ACCEPTANCE:
 {acceptance}
 
 REPAIR (failed items of ACCEPTANCE):
 {repair}
-
-{recitation}
-
-USER REQUEST (VERBATIM):
-{request}
 """
 _TOP = """
 TOP EVIDENCE:
 {top_evidence}
-"""
-_DOCUMENT = """\
-{title}
-
-{rules}
-
-ROLE:
-- You are the $ROLE {step_id}. $DUTY
-
-GOAL:
-{goal}
-
-STEP:
-{step}
-
-CONSTRAINTS:
-{constraints}
-{acceptance}
-{repair}
-{stop}
-
-TOOLS (step-only):
-{tools}
-
-EVIDENCE:
-{evidence}
-{top_evidence}
-
-MEMORY:
-{memory}
-
-{recitation}
-
-USER REQUEST (VERBATIM):
-{request}
-
-CONVERSATION SUMMARY:
-{summary}
 """
 _DUTIES = {
     "planner": ("Planner of step", "Plan it and restate what is unclear; carry nothing out."),
@@ -135,9 +100,11 @@ def _write(template: str) -> Mapping[str, str]:
     )
 
 
-TEMPLATES = _write(_HEAD + _FOUND + _ASKED + _TOP)
+TEMPLATES = _write(_START + _TOOLS + _MEMORY + _SUMMARY + _ACCEPTANCE + _REQUEST + _TOP)
 """By role: what matters most comes last."""
-DOCUMENT = _write(_DOCUMENT)
+DOCUMENT = _write(
+    f"{_START}{{acceptance}}\n{{repair}}\n{{stop}}\n{_TOOLS}{{top_evidence}}\n{_MEMORY}{_REQUEST}{_SUMMARY}"
+)
 """By role, the order of the document's excerpt: acceptance is among the constraints."""
 _PLACE = re.compile(r"\{(\w+)\}")
 

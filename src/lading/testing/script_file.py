@@ -43,9 +43,13 @@ def _asks_for_summary(seen: Seen) -> bool:
 
 
 def read_script(path: Path) -> ScriptFile:
-    """Read a script. Raises InputError naming the place of what is wrong, OSError."""
+    """Read a script. Raises InputError naming the place of what is wrong."""
     try:
         script = msgspec.json.decode(path.read_bytes(), type=ScriptFile)
+    except FileNotFoundError as error:
+        raise InputError(f"There is no script {path}. Check the path.") from error
+    except OSError as error:
+        raise InputError(f"The script {path} cannot be read: {error.strerror or error}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: {error}. See docs/howto/strict-provider.md for the fields of a script."

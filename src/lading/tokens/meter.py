@@ -54,7 +54,9 @@ class Meter(Struct, frozen=True):
 
     def count_tools(self, tools: Sequence[Tool]) -> int:
         """Count the array of tool definitions as compact JSON, rounded up: in OpenAI's function form, the
-        largest of the usual ones, or as the provider's object for a provider's own tool. 0 without tools."""
+        largest of the usual ones, or as the provider's object for a provider's own tool. 0 without tools. Those
+        that wait for a result to refer to them are no part of the prompt."""
+        tools = [tool for tool in tools if tool.deferred != "waiting"]
         if not tools:
             return 0
         counted = self._count(_json.encode([_build_definition(tool) for tool in tools]))

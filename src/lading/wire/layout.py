@@ -56,14 +56,21 @@ class Demands(NamedTuple):
     is_several: bool = False
     """Whether there are several at once that cannot be made anew if one of them is a call of ``restore``, because
     they are streamed, or may be."""
+    is_streamed: bool = False
+    """Whether it is a stream, as far as the body says so."""
 
 
 def read_demands(body: Object) -> Demands:
     """Return what a request demands of its answer, in fields of Anthropic and OpenAI."""
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
+    if kind == "allowed_tools" and isinstance(choice, dict):
+        # A limit of the choice: its mode says what the answer has to be.
+        limit = choice.get("allowed_tools", choice)
+        choice = kind = limit.get("mode") if isinstance(limit, dict) else None
     is_forced = kind in ("required", "any", "tool") or (isinstance(choice, dict) and kind not in ("auto", "none"))
-    return Demands(is_forced, bool(body.get("stream")) and body.get("n") not in (None, 1))
+    is_streamed = bool(body.get("stream"))
+    return Demands(is_forced, is_streamed and body.get("n") not in (None, 1), is_streamed)
 
 
 def read_ttl(mark: object) -> str | None:

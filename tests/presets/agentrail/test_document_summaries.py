@@ -46,24 +46,27 @@ class Llm:
     def __init__(self) -> None:
         self.asked: list[tuple[str, Sequence[Any]]] = []
 
-    async def complete(self, *, system: str, messages: Sequence[Any]) -> str:
+    def complete(self, *, system: str, messages: Sequence[Any]) -> str:
         """Answer with a summary in prose."""
-        await asyncio.sleep(0)
         self.asked.append((system, messages))
         return PROSE
 
 
-def document_s(llm: Llm) -> Summarize:
+def document_s(llm: Llm, *, is_async: bool = True) -> Summarize:
     """The document's second example."""
 
-    async def summarize(messages: list[dict[str, Any]], ctx: Mapping[str, str] | None = None) -> str:
-        return await llm.complete(
+    def summarize(messages: list[dict[str, Any]], ctx: Mapping[str, str] | None = None) -> str:
+        return llm.complete(
             system="Summarize the following conversation history concisely. "
             f"Reason: {ctx['reason'] if ctx else 'session_compaction'}",
             messages=messages,
         )
 
-    return summarize
+    async def summarize_later(messages: list[dict[str, Any]], ctx: Mapping[str, str] | None = None) -> str:
+        await asyncio.sleep(0)
+        return summarize(messages, ctx)
+
+    return summarize_later if is_async else summarize
 
 
 def loop(start: int, end: int) -> list[Message]:
@@ -96,10 +99,17 @@ async def run(session: Session) -> list[Pack]:
     return packs
 
 
-def test_the_document_s_summarize_is_called_used_reused_and_what_it_replaced_is_read_again() -> None:
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_document_s_summarize_sync_or_async_is_called_used_reused_and_what_it_replaced_is_read_again(
+    *, is_async: bool
+) -> None:
     llm, store = Llm(), MemoryStore()
     session = Session(
-        "gpt-4o", store=store, window=60_000, strategy=configured(COMPACTION), summarizer=document_s(llm)
+        "gpt-4o",
+        store=store,
+        window=60_000,
+        strategy=configured(COMPACTION),
+        summarizer=document_s(llm, is_async=is_async),
     )
     first, *later = asyncio.run(run(session))
     # Called once, at the boundary, with the old messages.
@@ -134,7 +144,9 @@ def test_the_document_s_summarize_is_called_used_reused_and_what_it_replaced_is_
         (strategy_for(agent_config({"contextStrategy": {"type": "summarize", "maxTokens": 2_000}})), "summarize"),
     ],
 )
-def test_its_prose_stands_in_the_records_of_the_presets_that_summarize(strategy: Any, reason: str) -> None:
+def test_its_prose_is_in_the_records_of_the_presets_with_the_user_s_words_files_and_open_failures_beside_it(
+    strategy: Any, reason: str
+) -> None:
     llm = Llm()
     chosen = configured({"triggerTokens": 3_000}) if strategy == "agentrail/session_compaction" else strategy
     window = 60_000 if strategy == "agentrail/session_compaction" else 6_000
@@ -143,7 +155,9 @@ def test_its_prose_stands_in_the_records_of_the_presets_that_summarize(strategy:
     assert f"Reason: {reason}" in llm.asked[0][0]
     body = json.dumps([pack.request["messages"] for pack in packs])
     assert "The user is looking for the slow test module." in body
+    assert "Never touch conftest.py." in body
     assert "src/slow.py (#" in body
+    assert "Failing at the end: bash pytest -q" in body
 
 
 def test_a_later_summary_is_of_the_last_one_and_what_came_since() -> None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction import Past, Strategy
+from lading.compaction.composing import compose
 from lading.errors import InputError
 from lading.history.history import History
 from lading.history.log import Edit
@@ -55,6 +56,12 @@ def test_the_layers_act_in_order_and_each_by_its_own_trigger() -> None:
     *previews, fold = act(asked, past=Past(9_500, 10_000, window_tokens=10_000))
     assert fold.reason.startswith("session_compaction: ")
     assert not any(fold.first <= preview.first <= fold.last for preview in previews)
+
+
+def test_agentrail_is_a_composition_of_its_layers_and_may_go_on_with_another_strategy() -> None:
+    layers = ["agentrail/tool_results", "agentrail/session_compaction", "agentrail/reactive"]
+    assert [part.name for part in strategy(Agentrail()).parts] == layers
+    assert [part.name for part in compose(["agentrail", "priced"]).parts] == [*layers, "priced"]
 
 
 def test_what_a_preview_saves_within_a_fold_is_saved_once() -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import lading
-from lading.compaction import Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.effects import Summarizer
 from lading.errors import InputError
 from lading.events import ContextSynthesized, ToolsReduced
+from lading.history.view import View
 from lading.messages import Message, Tool, ToolCall, user_text
-from lading.models.profiles import Profile, ProfileLike, context_profile
+from lading.models.profiles import CONTEXT_PROFILES, Profile, ProfileLike, context_profile
 from lading.presets.reactive_agents.context import ContextInput, build_context
 from lading.presets.reactive_agents.progressive import LOCAL, progressive
 from lading.presets.reactive_agents.scoring import MemoryItem
@@ -120,11 +121,33 @@ CAPPING = ["progressive", "scored", "synthesis", "synthesis_fast", "synthesis_de
 
 @pytest.mark.parametrize("strategy", [f"reactive_agents/{name}" for name in CAPPING])
 @pytest.mark.parametrize("most", [300, 800, 2_500])
-def test_tool_result_max_chars_bounds_each_result(strategy: str, most: int) -> None:
+def test_tool_result_max_chars_bounds_each_result_by_levels_scores_and_synthesis(strategy: str, most: int) -> None:
     history = rounds(1, words=4_000)
     request = sent({"toolResultMaxChars": most}, strategy=strategy, history=history)
     (shown,) = (message["content"] for message in request["messages"] if message["role"] == "tool")
     assert most * 0.5 < len(shown) <= most
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["local", {"tier": "local", "toolResultMaxChars": 400}, {"tier": "local", "tool_result_max_chars": 400}],
+)
+def test_a_profile_by_name_or_dict_of_either_spelling_is_what_a_strategy_sees(given: ProfileLike) -> None:
+    seen: list[object] = []
+
+    def compact(_view: View, pressure: Pressure) -> Compaction:
+        seen.append(pressure.tier)
+        return Compaction()
+
+    def with_profile(chosen: Profile) -> Strategy:
+        seen.append(chosen)
+        return Strategy("mine", compact)
+
+    mine = Strategy("mine", compact, with_profile=with_profile)
+    with lading.Session("claude-opus-4-1", strategy=mine, options=lading.SessionOptions(profile=given)) as session:
+        session.add("Go.")
+        session.pack()
+    assert seen == [CONTEXT_PROFILES["local"], "local"]
 
 
 @pytest.mark.parametrize("mode", ["auto", "fast", "deep", "off"])

@@ -127,7 +127,7 @@ def test_arguments_beside_reasoning_stay_as_issued() -> None:
 
 
 @given(value=st.dictionaries(st.text(max_size=9), VALUES, max_size=12), most=st.sampled_from([100, 200, 600]))
-def test_cut_arguments_keep_their_keys_and_have_one_pointer(value: dict[str, Any], most: int) -> None:
+def test_cut_arguments_keep_their_keys_have_no_other_and_one_pointer(value: dict[str, Any], most: int) -> None:
     arguments = json.dumps(value)
     cut = cut_arguments(arguments, most, pointer=POINTER)
     assert len(cut) <= len(arguments)

@@ -1,13 +1,15 @@
 """aether-frame's rules for the history, under its own names and with its own numbers.
 
 ``tail.py`` is the strategy ``aether_frame/conversation_tail``, ``overflow.py`` its ordered steps for a request that
-does not fit, ``history/truncations.py`` converts decisions to the document's ``truncation_events``.
+does not fit, ``step_tools.py`` its scope of tools, ``history/truncations.py`` converts decisions to the document's
+``truncation_events``.
 ``docs/reference/presets/aether-frame.md`` lists the differences from the document, with reasons.
 """
 
 from __future__ import annotations
 
 from lading.history.truncations import Truncation, truncation_events
+from lading.presets.aether_frame.step_tools import STEP_ONLY
 from lading.presets.aether_frame.tail import Tail, strategy
 
-__all__ = ["Tail", "Truncation", "strategy", "truncation_events"]
+__all__ = ["STEP_ONLY", "Tail", "Truncation", "strategy", "truncation_events"]

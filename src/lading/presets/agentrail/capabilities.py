@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -109,6 +109,7 @@ def memory_context(options: Options) -> ContextTransform:
     return create_transform_context(create_default_capability_context_providers(options), base_transform=transform)
 
 
+@runtime_checkable
 class SessionLog(Protocol):
     """A session, as far as its log is concerned."""
 
@@ -119,7 +120,9 @@ class SessionLog(Protocol):
 
 def load_messages_with_budget(session: SessionLog, token_budget: int = LOAD_TOKENS) -> list[Message]:
     """Return the newest messages of a session's log that fit a budget, by the session's counter, without a result
-    whose call does not fit. Raises InputError for no count."""
+    whose call does not fit. Raises InputError for no session and no count."""
+    session = getattr(session, "session", session)  # Of an AsyncSession.
+    check(session, SessionLog, advice="load_messages_with_budget(session, token_budget)")
     check_count(token_budget, name="token_budget")
     entries, start, left = session.entries, len(session.entries), token_budget
     while start and (left := left - entries[start - 1].tokens) >= 0:
@@ -129,6 +132,7 @@ def load_messages_with_budget(session: SessionLog, token_budget: int = LOAD_TOKE
     return [entry.message for entry in entries[start:]]
 
 
+@runtime_checkable
 class PackedSession(Protocol):
     """A session that makes requests."""
 
@@ -140,7 +144,8 @@ def compact_if_needed(session: PackedSession) -> Any:
     """Compact a session's history if its strategy finds that due: the summarizer is asked, and later requests show
     its summary. For the start of a request, with the strategy ``agentrail/session_compaction`` or
     ``agentrail/layers``; ``pack`` does the same. Return the event ``Compacted``, or None; of an ``AsyncSession`` it
-    must be awaited. Raises InputError for another strategy, and what ``pack`` raises."""
+    must be awaited. Raises InputError for another strategy and for no session, and what ``pack`` raises."""
+    check(session, PackedSession, advice="compact_if_needed(session)")
     inner: Any = getattr(session, "session", session)
     names = [part.rpartition("/")[2] for part in inner.settings.strategy_name.split("+")]
     if not set(names) & set(_STACK):

@@ -142,11 +142,12 @@ def _list_newest(view: View) -> Iterator[tuple[int, int]]:
 
 def _draft_preview(view: View, entry: int, call_ids: set[str], pressure: Pressure) -> Draft | None:
     start, end = view.span(entry, entry)
-    items, pointer = view.items[start:end], pressure.address(str(entry))
+    items, last = view.items[start:end], view.last_shown(entry)
+    pointer = pressure.address_of(entry, last)
     shown = tuple(_preview(item, call_ids, pointer, pressure) for item in items)
     if sum(map(pressure.count, shown)) >= sum(item.tokens for item in items):
         return None
-    return Draft("cleared", entry, entry, shown, "compact_tool_results: a large result", (pointer,))
+    return Draft("cleared", entry, last, shown, "compact_tool_results: a large result", (pointer,))
 
 
 def _preview(item: Item, call_ids: set[str], pointer: str, pressure: Pressure) -> Message:

@@ -41,8 +41,7 @@ def replace_with_note(result: ToolResult, mark: str, *, pointer: str) -> ToolRes
 
 def find_address(view: View, position: int, *, pressure: Pressure) -> str:
     """Return the address of the content that the item at that position represents."""
-    first, last = _find_entries(view, position)
-    return pressure.address(str(first) if first == last else f"{first}-{last}")
+    return pressure.address_of(*_find_entries(view, position))
 
 
 def draft_edits(view: View, shorter: Mapping[int, ShortenedMessage], *, pressure: Pressure) -> list[Draft]:

@@ -137,7 +137,7 @@ def context_input(options: Mapping[str, Any]) -> ContextInput:
 
 def _read_steps(given: Iterable[object]) -> tuple[Any, ...]:
     items = [given] if isinstance(given, Mapping | Message | str) else [*given]
-    if any((isinstance(item, Mapping) and "role" not in item) or isinstance(item, Step) for item in items):
+    if any(isinstance(item, Step) or (isinstance(item, Mapping) and "kind" in item) for item in items):
         return tuple(snake_case(item) if isinstance(item, Mapping) else item for item in items)
     return steps_of(cast(Any, items))
 

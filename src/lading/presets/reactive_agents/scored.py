@@ -180,7 +180,7 @@ def _write_note(run: Sequence[Segment], pressure: Pressure) -> Message:
 
 def _write_pointer(run: Sequence[Segment], pressure: Pressure) -> str:
     first, last = run[0].first, run[-1].last
-    return pressure.address(f"{first}-{last}" if last > first else f"{first}")
+    return pressure.address_of(first, last)
 
 
 STRATEGY = scored()

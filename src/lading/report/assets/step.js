@@ -31,7 +31,7 @@ function layerTable(record, window) {
   });
   const head = [["layer", ""], ["share", "Of the window"], ["budget", "Tokens, after what other layers do not need was handed on"], ["holds", "Tokens"]];
   return h("table.budgets",
-    h("thead", h("tr", head.map(([name, title], at) => h(`th${at ? ".n" : ""}`, { scope: "col", title: title || null }, name)), h("th", { scope: "col" }, "holds of share"))),
+    h("thead", h("tr", head.map(([name, title], at) => h(`th${at ? ".n" : ""}`, { scope: "col", title: title || null }, name)), h("th", { scope: "col" }, "of share"))),
     h("tbody", rows));
 }
 
@@ -50,5 +50,5 @@ function stepFacts(record, outcomes) {
 /** Render what the payload does not show, by layer and reason. */
 function droppedBlock(dropped) {
   return dropped.map(({ layer, reason, dropped_ids: ids = [] }) =>
-    lazy(`left out of ${layer}: ${number(ids.length)}, ${reason}`, () => [h("div", ids.map((id) => say(h("div"), id)))], { name: "left-out" }));
+    lazy(`left out or shortened in ${layer}: ${number(ids.length)}, ${reason}`, () => [h("div", ids.map((id) => say(h("div"), id)))], { name: "left-out" }));
 }

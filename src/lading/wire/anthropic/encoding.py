@@ -347,4 +347,4 @@ def _write_tool(tool: Tool) -> dict[str, Any] | None:
         "description": write_text(tool.description, (template or {}).get("description")),
         "input_schema": copy_json(tool.schema, "input_schema"),
     }
-    return fill(template, values)
+    return fill(template, values) | ({"defer_loading": True} if tool.deferred else {})
