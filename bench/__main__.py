@@ -22,6 +22,7 @@ from bench import (
     inspect_logs,
     large_results,
     line,
+    memory_search,
     price_rule,
     report,
     sessions,
@@ -57,6 +58,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "extremes": extremes.run,
     "allocation": allocation.run,
     "step-payloads": step_payloads.run,
+    "memory-search": memory_search.run,
     "step-tools": step_tools.run,
 }
 

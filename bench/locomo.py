@@ -127,7 +127,7 @@ def prepare_memory(conversation: Conversation, embedder: CheckedEmbedder | None)
         query = Query(
             text=question, reader=_READER, at_s=now_s, budget_tokens=budget_tokens, most_hits=2 * MOST_FOUND
         )
-        return {places[hit.record.id] for hit in find(store, query, means).hits}
+        return {places[hit.record.id] for hit in find(store, query, means=means).hits}
 
     return choose
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from lading import Session
 from lading.cli import COMMANDS, terminal
+from lading.memory.records import MemoryRecord
+from lading.memory.sqlite_store import open_records
 from tests.cli.commands import elsewhere, lading, reply, used_tool, user, written
 from tests.cli.test_rights import KEYS, RUNS, arguments
 
@@ -35,6 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Session("gpt-4o", store=folder / "store") as session:
         session.add("Grüße.").begin({"id": "eins", "text": "Grüße „Zürich“.", "checklist": ["Schön ✓"]})
         session.pack()
+    with closing(open_records(folder / "store")) as memory:
+        memory.add([MemoryRecord(text="Grüße „Zürich“ 你好 👋")], at_s=1.0)
     return folder
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from lading import Session
 from lading.cli import COMMANDS
+from lading.memory.records import MemoryRecord
+from lading.memory.sqlite_store import open_records
 from tests.cli.asked import BUG_HUNT, PROBES, provider, reads
 from tests.cli.commands import ROOT, Ended, elsewhere, lading, long_session
 from tests.examples import share_of_examples
@@ -81,6 +84,7 @@ COMMAND_LINES = {
     "show": ("STORE",),
     "why": ("STORE", "Look around."),
     "cite-check": ("SESSION", "--store", "STORE"),
+    "memory": ("STORE", "list"),
     "tune": ("STEPS",),
     "diff": ("STORE@s:1", "STORE@s:2"),
     "strict-provider": ("--script", "SCRIPT", "--", "true"),
@@ -100,6 +104,8 @@ def test_the_reader_of_every_command_may_go_away(tmp_path: Path, command: str) -
     with Session("gpt-4o", store=tmp_path / "steps") as steps:
         steps.add("Hi.").begin({"id": "one", "text": "Greet.", "checklist": ["A greeting"]})
         steps.pack()
+    with closing(open_records(tmp_path / "store")) as memory:
+        memory.add([MemoryRecord(text="Look around.")], at_s=1.0)
     places = {
         "SESSION": session,
         "STEPS": tmp_path / "steps",

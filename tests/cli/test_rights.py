@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.cli import COMMANDS
+from lading.memory.records import MemoryRecord
+from lading.memory.sqlite_store import open_records
 from tests.cli.commands import ROOT, Ended, elsewhere, lading, reply, used_tool, user, written
 from tests.cli.rights import as_nobody
 from tests.examples import quick_first, share_of_examples
@@ -34,6 +37,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "top": ("store", "--once"),
     "show": ("store@session:1",),
     "why": ("store", "Hello"),
+    "memory": ("store", "list"),
     "tune": ("store",),
     "strict-provider": ("--script", "in/script.json", "--", "true"),
     "cite-check": ("in/session.json", "--store", "store"),
@@ -78,6 +82,8 @@ def prepared(folder: Path) -> None:
     (folder / "in" / "probes.jsonl").write_text(json.dumps(question))
     (folder / "in" / "script.json").write_text('{"replies": [{"text": "Hi."}]}')
     assert lading("replay", session, "--store", folder / "store").code == 0
+    with closing(open_records(folder / "store")) as memory:
+        memory.add([MemoryRecord(text="Greets nobody.")], at_s=1.0)
 
 
 def is_clear(ended: Ended) -> bool:

@@ -51,7 +51,7 @@ def remember(
 def search(store: RecordStore, text: str, *, reader: Namespace = ADA, budget_tokens: int = 1_000) -> Retrieval:
     """Search without a model."""
     query = Query(text=text, reader=reader, at_s=NOW_S, budget_tokens=budget_tokens)
-    return find(store, query, Means(count=count))
+    return find(store, query, means=Means(count=count))
 
 
 def texts_of(found: Retrieval) -> list[str]:
@@ -119,7 +119,7 @@ def test_a_lent_hit_needs_the_one_that_lends() -> None:
 def test_other_wordings_of_a_model_find_more() -> None:
     store = remember("The vehicle is in the garage.")
     query = Query(text="Where is my car?", reader=ADA, at_s=NOW_S, budget_tokens=100)
-    steps = retrieve(store, query, Means(count=count, expansions=("wordings",), reranker="model"))
+    steps = retrieve(store, query, means=Means(count=count, expansions=("wordings",), reranker="model"))
     asked = next(steps)
     assert "<question>\nWhere is my car?\n</question>" in asked.text
     order = steps.send(Summary("Where is the vehicle?"))
@@ -134,7 +134,7 @@ def test_other_wordings_of_a_model_find_more() -> None:
 
 def test_a_model_that_fails_is_an_event() -> None:
     query = Query(text="offsite", reader=ADA, at_s=NOW_S, budget_tokens=100)
-    steps = retrieve(remember(*TALK), query, Means(count=count, expansions=("answer",), reranker="model"))
+    steps = retrieve(remember(*TALK), query, means=Means(count=count, expansions=("answer",), reranker="model"))
     next(steps)
     steps.throw(SummaryFailed("no answer"))
     with pytest.raises(StopIteration) as ended:
@@ -173,7 +173,7 @@ class Encoder:
 def test_a_cross_encoder_orders_hits(scores: Sequence[float] | Exception, first: str, events: list[str]) -> None:
     store = remember("red car", "red tea")
     query = Query(text="red", reader=ADA, at_s=NOW_S, budget_tokens=100)
-    found = find(store, query, Means(count=count, reranker=Encoder(scores), signals=SIGNALS - {"neighbours"}))
+    found = find(store, query, means=Means(count=count, reranker=Encoder(scores), signals=SIGNALS - {"neighbours"}))
     assert texts_of(found)[0] == first
     assert [event.why for event in found.events] == events
 
@@ -198,7 +198,7 @@ def test_meaning_finds_what_words_do_not() -> None:
     apart = [MemoryRecord(text=text, namespace=ADA, created_s=NOW_S - at * DAY_S) for at, text in enumerate(texts)]
     store.add(apart, vectors=vectors, at_s=NOW_S)
     query = Query(text="My car?", reader=ADA, at_s=NOW_S, budget_tokens=100)
-    found = find(store, query, Means(count=count, embedder=CheckedEmbedder(Axes())))
+    found = find(store, query, means=Means(count=count, embedder=CheckedEmbedder(Axes())))
     assert texts_of(found) == ["The vehicle is red."]
     assert found.hits[0].reason == "meaning"
 
@@ -209,7 +209,7 @@ def test_an_embedder_that_fails_leaves_the_words() -> None:
             raise OSError("no network")
 
     query = Query(text="offsite", reader=ADA, at_s=NOW_S, budget_tokens=100)
-    found = find(remember(*TALK), query, Means(count=count, embedder=CheckedEmbedder(Broken())))
+    found = find(remember(*TALK), query, means=Means(count=count, embedder=CheckedEmbedder(Broken())))
     assert texts_of(found)[0] == TALK[0]
     assert [(event.means, event.why) for event in found.events] == [("embedder", "OSError: no network")]
 
@@ -304,5 +304,5 @@ def test_the_order_of_words_changes_nothing(orders: tuple[list[str], list[str]])
 
 @pytest.mark.parametrize("budget_tokens", [-1, 1.5])
 def test_a_budget_is_a_count(budget_tokens: int) -> None:
-    with pytest.raises(InputError, match="budget_tokens"):
+    with pytest.raises(InputError, match="the budget"):
         Query(text="x", reader=ADA, at_s=NOW_S, budget_tokens=budget_tokens)

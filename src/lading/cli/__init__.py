@@ -26,6 +26,7 @@ COMMANDS = {
     "top": "watch the sessions of a store while they run",
     "show": "list a store, print a request as the model saw it, or read an address",
     "why": "find whether a text was in a request, and if not, what removed it",
+    "memory": "list, search, show, edit and forget what agents remember",
     "tune": "find the layers that starved or wasted their budget, over the steps of many sessions",
     "strict-provider": "run a local provider that follows a script and refuses what real ones refuse",
     "cite-check": "check what an answer cites: it exists, was shown, and holds what is quoted",

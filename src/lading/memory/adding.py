@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from lading.errors import InputError, MemoryFull
 from lading.memory.records import RULE_AUTHORS, MemoryRecord
-from lading.memory.rows import NamespaceRow, encode_body, find_or_add_namespace, read_records, write_body
+from lading.memory.rows import (
+    NamespaceRow,
+    encode_body,
+    encode_key,
+    find_or_add_namespace,
+    read_records,
+    write_body,
+)
 from lading.memory.store import MemoryLimits
 from lading.memory.terms import count_terms
 from lading.memory.vector_rows import remove_vector
 from lading.memory.word_index import WordIndex, make_tokens
 from lading.validation import check
+
+
+class Destination(NamedTuple):
+    """Where records are written, within a transaction."""
+
+    sql: sqlite3.Connection
+    words: WordIndex
+    limits: MemoryLimits
 
 
 def check_records(records: Sequence[MemoryRecord], *, limits: MemoryLimits, at_s: float) -> list[bytes]:
@@ -31,26 +47,19 @@ def check_records(records: Sequence[MemoryRecord], *, limits: MemoryLimits, at_s
 
 
 def add_record(
-    sql: sqlite3.Connection,
-    index: WordIndex,
-    *,
-    record: MemoryRecord,
-    body: bytes,
-    limits: MemoryLimits,
-    at_s: float,
+    target: Destination, record: MemoryRecord, *, body: bytes, older: MemoryRecord | None = None, at_s: float
 ) -> tuple[int, int]:
-    """Add a record with its body, or confirm the newest one of its key. Return the numbers of its namespace and of
-    the record. Raises MemoryFull, and InputError for one that would supersede a rule without the right to."""
+    """Add a record with its body, or confirm the newest one of its key; ``older``: the one that it supersedes where
+    that is another. Return the numbers of its namespace and of the record. Raises MemoryFull, and InputError for
+    one that would supersede a rule without the right to."""
+    sql, index, limits = target
     namespace = find_or_add_namespace(sql, record.namespace)
-    older = _find_newest(sql, namespace, record.key) if record.key else None
-    if older and older.is_shown(at_s):
-        if (older.text, older.kind, older.origin.author) == (record.text, record.kind, record.origin.author):
+    if not older:
+        older = _find_newest(sql, namespace, record.key)
+        if older and _is_confirmed(older, record, at_s=at_s):
             return namespace.id, _confirm(sql, older, record)
-        if older.is_rule and record.origin.author not in RULE_AUTHORS:
-            raise InputError(
-                f"The key {record.key[:80]!r} is that of a standing instruction, which a {record.origin.author} "
-                "cannot replace. Choose another key."
-            )
+    if older:
+        _check_right(older, record, at_s=at_s)
     _check_room(namespace, record, limits=limits)
     terms = count_terms(record.text)
     size = _count_bytes(record.text)
@@ -58,13 +67,8 @@ def add_record(
         "INSERT INTO record (namespace, kind, terms, expires_s, salience, bytes, key, created_s) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            namespace.id,
-            record.kind,
-            terms.total(),
-            record.validity.expires_s,
-            record.salience,
-            size,
-            _encode_key(record.key),
+            *(namespace.id, record.kind, terms.total(), record.validity.expires_s, record.salience, size),
+            encode_key(record.key),
             record.created_s or at_s,
         ),
     )
@@ -93,14 +97,29 @@ def hide_record(sql: sqlite3.Connection, index: WordIndex, *, record: MemoryReco
 
 
 def _find_newest(sql: sqlite3.Connection, namespace: NamespaceRow, key: str) -> MemoryRecord | None:
+    if not key:
+        return None
     row = sql.execute(
         "SELECT id FROM record WHERE namespace = ? AND key = ? AND key <> x'' ORDER BY id DESC LIMIT 1",
-        (namespace.id, _encode_key(key)),
+        (namespace.id, encode_key(key)),
     ).fetchone()
     if row is None:
         return None
     newest = read_records(sql, row, namespaces=[namespace.id])[row[0]]
     return None if newest.superseded_by else newest
+
+
+def _is_confirmed(older: MemoryRecord, record: MemoryRecord, *, at_s: float) -> bool:
+    is_same = (older.text, older.kind, older.origin.author) == (record.text, record.kind, record.origin.author)
+    return is_same and older.is_shown(at_s)
+
+
+def _check_right(older: MemoryRecord, record: MemoryRecord, *, at_s: float) -> None:
+    if older.is_rule and older.is_shown(at_s) and record.origin.author not in RULE_AUTHORS:
+        raise InputError(
+            f"The record {older.id} is a standing instruction, which a {record.origin.author} cannot replace. "
+            "Choose another key."
+        )
 
 
 def _confirm(sql: sqlite3.Connection, older: MemoryRecord, record: MemoryRecord) -> int:
@@ -132,8 +151,3 @@ def _check_room(namespace: NamespaceRow, record: MemoryRecord, *, limits: Memory
 
 def _count_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
-
-
-def _encode_key(key: str) -> bytes:
-    # A key may hold lone surrogates, which SQLite's texts cannot.
-    return key.encode("utf-8", "surrogatepass")

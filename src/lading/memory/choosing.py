@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -10,9 +11,9 @@ from lading.memory.scoring import Ranked, Signal
 from lading.task.candidates import Candidate, Pool
 from lading.task.greedy import Choice, fill
 
-STEEPNESS = 4
-"""The value of a hit is its score to this power: one that has twice as much of the question is worth 16 others, so
-that tokens decide among nearly equal ones only."""
+COST = 1 / 8
+"""Hits are chosen by their score divided by their tokens to this power: of two with nearly the same score the
+shorter is first, and one of twice the tokens needs a score that is 9 % higher."""
 _SPARE = 2
 """Hits of as many budgets are weighed against each other; those behind them have lower scores."""
 
@@ -36,22 +37,23 @@ def choose(
         pool.append(hit)
         tokens[hit.record.id] = max(count(hit), 1)
         total += tokens[hit.record.id]
-    alike = group_alike([hit.record.text for hit in pool]) if "duplicates" in signals else list(range(len(pool)))
+    if "duplicates" in signals:
+        alike = group_alike([hit.record.text for hit in pool])
+        pool = [hit for at, hit in enumerate(pool) if alike[at] == at]
     # Of equally good hits the first is chosen: the ids of the candidates are their ranks.
     names = {hit.record.id: f"{at:06}" for at, hit in enumerate(pool)}
     candidates = [
         Candidate(
             names[hit.record.id],
             tokens[hit.record.id],
-            concepts={str(group): _value(hit, tokens, weighs_cost="cost" in signals)},
+            _value(hit, tokens, weighs_cost="cost" in signals),
             needs=(names[needs[hit.record.id]],) if needs.get(hit.record.id) in names else (),
         )
-        for hit, group in zip(pool, alike, strict=True)
+        for hit in pool
     ]
     choice = fill(Choice(Pool(candidates), budget_tokens), range(len(candidates)))
     return [(pool[at], tokens[pool[at].record.id]) for at in sorted(choice.chosen)]
 
 
 def _value(hit: Ranked, tokens: Mapping[str, int], *, weighs_cost: bool) -> float:
-    value = hit.score**STEEPNESS
-    return value if weighs_cost else value * tokens[hit.record.id]
+    return hit.score * math.pow(tokens[hit.record.id], 1 - COST if weighs_cost else 1)

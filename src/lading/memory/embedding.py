@@ -21,7 +21,7 @@ class Embedder(Protocol):
 
 
 class EmbedderSource(NamedTuple):
-    """What an embedder is made from. Its text never has the key."""
+    """A model and how it is reached. Its ``repr`` never has the key."""
 
     model: str
     """The model's name, or its folder."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from lading.errors import StoreError
@@ -13,11 +13,11 @@ from lading.memory.word_index import WordIndex
 
 
 def forget_records(
-    sql: sqlite3.Connection, index: WordIndex, *, records: Iterable[MemoryRecord], at_s: float
+    sql: sqlite3.Connection, index: WordIndex, *, records: Collection[MemoryRecord], at_s: float
 ) -> None:
     """Delete records with all that was derived from them, leave tombstones, and purge the index of words.
 
-    The connection overwrites what it deletes (``secure_delete``). Call ``truncate_log`` after the transaction.
+    The connection overwrites what it deletes (``secure_delete``). Call ``erase_traces`` after the transaction.
     """
     for record in records:
         number = int(record.id)
@@ -30,12 +30,19 @@ def forget_records(
         sql.execute(
             "INSERT INTO tombstone (id, namespace, forgotten_s) VALUES (?, ?, ?)", (number, namespace, at_s)
         )
-    index.purge(sql)
+    if records:
+        index.purge(sql)
+        sql.execute("INSERT INTO erasure DEFAULT VALUES")
 
 
-def truncate_log(connection: sqlite3.Connection, folder: Path) -> None:
-    """Merge the write-ahead log, which still has what was deleted, into the file and empty it. Raises StoreError
-    where another process reads an older state of the file for longer than writers wait."""
+def erase_traces(connection: sqlite3.Connection, folder: Path) -> None:
+    """Write the file anew without what was deleted, and empty the write-ahead log, which still has it. Raises
+    StoreError where another process reads an older state of the file for longer than writers wait."""
+    due = connection.execute("SELECT max(id) FROM erasure").fetchone()
+    if due == (None,):
+        return
+    # With secure_delete alone, copies of rows that were moved within a page of an index are left between its rows.
+    connection.execute("VACUUM")
     is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if is_busy:
         raise StoreError(
@@ -43,3 +50,4 @@ def truncate_log(connection: sqlite3.Connection, folder: Path) -> None:
             "words are still in the bytes of its write-ahead log. Forget the same ids once more when that process "
             "is done."
         )
+    connection.execute("DELETE FROM erasure WHERE id <= ?", due)

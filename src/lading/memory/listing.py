@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 
 from lading.memory.records import KINDS, Kind
+from lading.memory.rows import encode_key
 from lading.memory.store import Beside, Placed
 from lading.memory.word_search import Shown
 
@@ -27,7 +28,7 @@ def list_newest(
         for kind in kinds or KINDS:
             wanted, given = f"namespace = ? AND kind = ? AND {condition}", [namespace, kind, *values]
             if key:
-                wanted, given = f"{wanted} AND key = ? AND key <> x''", [*given, _encode_key(key)]
+                wanted, given = f"{wanted} AND key = ? AND key <> x''", [*given, encode_key(key)]
             query = f"SELECT id FROM record WHERE {wanted} ORDER BY id DESC LIMIT ?"
             found += _read_numbers(sql.execute(query, (*given, max(limit, 0))))
     return sorted(found, reverse=True)[: max(limit, 0)]
@@ -54,7 +55,3 @@ def list_around(
 
 def _read_numbers(rows: Iterable[tuple[int]]) -> list[int]:
     return [number for (number,) in rows]
-
-
-def _encode_key(key: str) -> bytes:
-    return key.encode("utf-8", "surrogatepass")

@@ -14,7 +14,8 @@ FORMAT = 1
 # ``record`` has what queries ask for and ``content`` the JSON, so that a search reads few pages. A number of a
 # record is its id. ``superseded_by`` is 0 while a record is the newest of its key.
 # ``namespace`` counts: ``records`` and ``bytes`` of all, ``shown`` and ``terms`` of those in the index of words;
-# ``stamp`` rises with every vector that is added and ``removed`` with every one that is removed.
+# ``stamp`` rises with every vector that is added and ``removed`` with every one that is removed. ``erasure`` has a
+# row while bytes of something forgotten may be left.
 _TABLES = (
     """CREATE TABLE namespace (
         id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, user TEXT NOT NULL, agent TEXT NOT NULL,
@@ -38,6 +39,7 @@ _TABLES = (
         data BLOB NOT NULL)""",
     "CREATE INDEX vector_stamp ON vector (namespace, model, stamp)",
     "CREATE TABLE tombstone (id INTEGER PRIMARY KEY, namespace INTEGER NOT NULL, forgotten_s REAL NOT NULL)",
+    "CREATE TABLE erasure (id INTEGER PRIMARY KEY)",
 )
 # FTS5 keeps only which record has which token: 3.40 cannot count by namespace, and a token is of one.
 _FTS5_INDEX = (

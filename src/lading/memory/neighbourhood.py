@@ -1,4 +1,4 @@
-"""Lend the words of a hit to the records beside it: an answer stands beside its question, and seldom repeats it."""
+"""Lend the words of a hit to the records beside it: an answer is beside its question, and rarely repeats it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ Reranker: TypeAlias = CrossEncoder | Literal["model"]
 
 
 def rerank(
-    question: str, ranked: Sequence[Ranked], reranker: Reranker, *, events: list[RetrievalReduced]
+    question: str, ranked: Sequence[Ranked], *, reranker: Reranker, events: list[RetrievalReduced]
 ) -> Steps[list[Ranked]]:
     """Order the first hits anew; half of their score is then from their new place. After a failure, which is an
     event, they stay as they are."""

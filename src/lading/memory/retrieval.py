@@ -29,7 +29,7 @@ from lading.memory.scoring import (
     ReadQuestion,
     Signal,
     explain,
-    make_scale,
+    make_score_scale,
     raise_score,
     read_question,
     score_words,
@@ -40,11 +40,11 @@ from lading.validation import check, check_count
 MOST_FOUND = 100
 """Records that each of the words and the vectors find; those beside them are hits too."""
 _SPARE = 2
-"""As many records as hits are read: whom and when they are about can change their order."""
+"""As many records as hits are read: the persons and times that they are about can change their order."""
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """What is searched for. Raises InputError for a text or a number that cannot be used."""
+    """A question, who asks it, and the limits of the answer. Raises InputError for a wrong value."""
 
     text: str
     reader: Namespace
@@ -60,12 +60,12 @@ class Query(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check(self.text, str, advice="give the question as a text")
-        check_count(self.budget_tokens, name="budget_tokens")
+        check_count(self.budget_tokens, name="the budget")
         check_count(self.most_hits, name="most_hits")
 
 
 class Means(Struct, frozen=True, kw_only=True):
-    """What a search may use besides the words."""
+    """The means of a search besides the words."""
 
     count: Callable[[MemoryRecord], int]
     """Counts the tokens of a record as it is shown."""
@@ -73,11 +73,11 @@ class Means(Struct, frozen=True, kw_only=True):
     reranker: Reranker | None = None
     """Orders the best hits anew."""
     expansions: tuple[Expansion, ...] = ()
-    """What a model is asked for before the search: other wordings, or a made-up answer."""
+    """Texts that a model is asked for before the search: other wordings, or a made-up answer."""
     signals: AbstractSet[Signal] = SIGNALS
 
 
-class Hit(Struct, frozen=True):
+class MemoryHit(Struct, frozen=True):
     """A record that was found and chosen."""
 
     record: MemoryRecord
@@ -91,15 +91,15 @@ class Hit(Struct, frozen=True):
 class Retrieval(Struct, frozen=True):
     """The hits of a search, best first."""
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[MemoryHit, ...] = ()
     tokens: int = 0
     events: tuple[RetrievalReduced, ...] = ()
     """Means that failed; the search went on without them."""
 
 
-def find(store: RecordStore, query: Query, means: Means) -> Retrieval:
+def find(store: RecordStore, query: Query, *, means: Means) -> Retrieval:
     """Run ``retrieve`` without a model."""
-    steps = retrieve(store, query, means)
+    steps = retrieve(store, query, means=means)
     try:
         next(steps)
         while True:
@@ -109,7 +109,7 @@ def find(store: RecordStore, query: Query, means: Means) -> Retrieval:
         return found
 
 
-def retrieve(store: RecordStore, query: Query, means: Means) -> Steps[Retrieval]:
+def retrieve(store: RecordStore, query: Query, *, means: Means) -> Steps[Retrieval]:
     """Find the hits of a query. Yields the requests of ``means.expansions`` and of a reranking by a model. Raises
     StoreError."""
     events: list[RetrievalReduced] = []
@@ -120,7 +120,7 @@ def retrieve(store: RecordStore, query: Query, means: Means) -> Steps[Retrieval]
     reached, needs = _spread(store, query, found, signals=means.signals)
     ranked = _rank(store, query, question=question, words=words, reached=reached, means=means)
     if means.reranker is not None:
-        ranked = yield from rerank(query.text, ranked, means.reranker, events=events)
+        ranked = yield from rerank(query.text, ranked, reranker=means.reranker, events=events)
     chosen = choose(
         [hit for hit in ranked if hit.score >= query.least_score][: query.most_hits],
         query.budget_tokens,
@@ -129,7 +129,7 @@ def retrieve(store: RecordStore, query: Query, means: Means) -> Steps[Retrieval]
         signals=means.signals,
     )
     hits = tuple(
-        Hit(record, score, explain(found.get(record.id, {}), reached[record.id], signs), tokens)
+        MemoryHit(record, score, explain(found.get(record.id, {}), reached[record.id], signs=signs), tokens)
         for (record, score, signs), tokens in chosen
     )
     return Retrieval(hits, sum(hit.tokens for hit in hits), tuple(events))
@@ -193,8 +193,8 @@ def _rank(
     means: Means,
 ) -> list[Ranked]:
     """Return the best of the records that were found and of those beside them, best first."""
-    scale = make_scale(words, reached.values(), meaning_share=means.embedder.share if means.embedder else 0.0)
-    scores = {name: score_words(by_word, scale, means.signals) for name, by_word in reached.items()}
+    scale = make_score_scale(words, reached.values(), meaning_share=means.embedder.share if means.embedder else 0.0)
+    scores = {name: score_words(by_word, scale, signals=means.signals) for name, by_word in reached.items()}
     best = nsmallest(_SPARE * query.most_hits, scores, key=lambda name: (-scores[name], len(name), name))
     ranked = [
         raise_score(record, scores[name], question=question, signals=means.signals)

@@ -90,6 +90,11 @@ def read_records(
     return found
 
 
+def encode_key(key: str) -> bytes:
+    """Encode the key of a record for its column: it may hold lone surrogates, which texts of SQLite cannot."""
+    return key.encode("utf-8", "surrogatepass")
+
+
 def parse_ids(ids: Iterable[str]) -> Iterator[int]:
     """Read the numbers of records from ids; what is no id is left out."""
     for given in ids:

@@ -1,4 +1,4 @@
-"""Score records from 0 to 1 by what they have of a question: its words, its meaning, whom and when it is about."""
+"""Score records from 0 to 1 by what they have of a question: its words, its meaning, its persons and times."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lading.memory.query_words import QueryWord, find_query_words
 from lading.memory.records import MemoryRecord
 
 Signal: TypeAlias = Literal["neighbours", "coordination", "entities", "times", "vectors", "cost", "duplicates"]
-"""What a search goes by besides the words of each record: those lent by neighbours, how many of the words it has,
-names of whom it is about, dates, vectors, its tokens, and that a text like another one adds nothing."""
+"""Signs that a search goes by besides the words of each record: those lent by neighbours, how many of the words it
+has, names of its persons, dates, vectors, its tokens, and that a text like another one adds nothing."""
 SIGNALS: frozenset[Signal] = frozenset(get_args(Signal))
 MEANING = ""
-"""Stands for the nearness of vectors among the words of a record."""
+"""The key of the nearness of vectors among the words of a record."""
 RAISE = 1.25
-"""A record about someone whom the question names, or of a time that it names, counts that much more."""
+"""A record about someone that the question names, or of a time that it names, counts that much more."""
 _REASON_WORDS = 4
 _MOST_CHARS = 4_000
 _WORD = re.compile(r"\w+")
@@ -42,7 +42,7 @@ class Ranked(NamedTuple):
     record: MemoryRecord
     score: float
     signs: tuple[str, ...] = ()
-    """What raised it besides words and vectors."""
+    """The reasons besides words and vectors."""
 
 
 def read_question(text: str, *, at_s: float) -> ReadQuestion:
@@ -51,8 +51,8 @@ def read_question(text: str, *, at_s: float) -> ReadQuestion:
     return ReadQuestion(words, frozenset(_split(text)), find_spans(text, at_s=at_s))
 
 
-class Scale(NamedTuple):
-    """What a full score is."""
+class ScoreScale(NamedTuple):
+    """The measure of a full score."""
 
     best: Mapping[str, float]
     """The best score of any record by word."""
@@ -65,7 +65,9 @@ class Scale(NamedTuple):
     of the others."""
 
 
-def make_scale(words: Iterable[QueryWord], found: Iterable[Mapping[str, float]], *, meaning_share: float) -> Scale:
+def make_score_scale(
+    words: Iterable[QueryWord], found: Iterable[Mapping[str, float]], *, meaning_share: float
+) -> ScoreScale:
     """Make the scale of a search from the words and what was found."""
     weights = {word.word: word.weight for word in words}
     best = dict.fromkeys(weights, 0.0)
@@ -75,10 +77,10 @@ def make_scale(words: Iterable[QueryWord], found: Iterable[Mapping[str, float]],
                 best[word] = score
     most = max(best.values(), default=0.0)
     whole = math.fsum(weight * (best[word] or most) for word, weight in weights.items())
-    return Scale(best, weights, meaning_share, whole)
+    return ScoreScale(best, weights, meaning_share, whole)
 
 
-def score_words(by_word: Mapping[str, float], scale: Scale, signals: AbstractSet[Signal]) -> float:
+def score_words(by_word: Mapping[str, float], scale: ScoreScale, *, signals: AbstractSet[Signal]) -> float:
     """Return the score of a record by its words and vectors, from 0 to 1."""
     weights = scale.weights
     said = math.fsum(weights[word] * score for word, score in by_word.items() if word in weights)
@@ -103,7 +105,7 @@ def raise_score(
     return Ranked(record, 1 - missing, tuple(signs))
 
 
-def explain(own: Mapping[str, float], reached: Mapping[str, float], signs: Iterable[str]) -> str:
+def explain(own: Mapping[str, float], reached: Mapping[str, float], *, signs: Iterable[str]) -> str:
     """Say in a few words why a record was found. ``own``: what it has itself; ``reached``: with what is lent."""
     ranked = sorted((-value, word) for word, value in reached.items() if word != MEANING)
     words = [word if word in own else f"{word} (beside it)" for _, word in ranked[:_REASON_WORDS]]

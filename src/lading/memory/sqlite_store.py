@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
+from msgspec.structs import replace
+
 from lading.errors import InputError, StoreError
-from lading.memory.adding import add_record, check_records
-from lading.memory.forgetting import forget_records, truncate_log
+from lading.memory.adding import Destination, add_record, check_records
+from lading.memory.forgetting import erase_traces, forget_records
 from lading.memory.held_vectors import VectorCache
 from lading.memory.listing import list_around, list_newest
 from lading.memory.memory_file import FILE_NAME, describe_file, has_fts5
@@ -49,18 +51,30 @@ class SqliteRecordStore:
         """Add records and return them with ids; see RecordStore."""
         bodies = check_records(records, limits=self._limits, at_s=at_s)
         rows = _encode_vectors(vectors) if vectors else {}
-        if any(at >= len(records) for at in rows):
-            raise InputError("Vectors are given for more records than there are; key each by its position.")
         with self._transaction("BEGIN IMMEDIATE") as sql:
+            target = Destination(sql, self._index, self._limits)
             added = [
-                add_record(sql, self._index, record=record, body=body, limits=self._limits, at_s=at_s)
+                add_record(target, record, body=body, at_s=at_s)
                 for record, body in zip(records, bodies, strict=True)
             ]
-            if vectors:
-                for at, data in rows.items():
-                    tenant = records[at].namespace.tenant
-                    write_vectors(sql, vectors, rows={added[at][1]: data}, tenant=tenant)
-            return tuple(read_records(sql, [number], namespaces=[of])[number] for of, number in added)
+            return self._finish(sql, added, vectors=vectors, rows=rows)
+
+    def supersede(
+        self, reader: Namespace, record_id: str, *, by: MemoryRecord, vectors: Vectors | None = None, at_s: float
+    ) -> MemoryRecord:
+        """Add a record in place of that one; see RecordStore."""
+        rows = _encode_vectors(vectors) if vectors else {}
+        with self._transaction("BEGIN IMMEDIATE") as sql:
+            seen = [row.id for row in list_visible(sql, reader)]
+            older = next(iter(read_records(sql, parse_ids([record_id]), namespaces=seen).values()), None)
+            if older is None or older.superseded_by:
+                problem = f"is superseded by {older.superseded_by}" if older else "is not there"
+                raise InputError(f"The record {record_id[:80]!r} {problem}; list the records for the newest ones.")
+            record = replace(by, namespace=older.namespace, key=older.key)
+            [body] = check_records([record], limits=self._limits, at_s=at_s)
+            target = Destination(sql, self._index, self._limits)
+            added = add_record(target, record, body=body, older=older, at_s=at_s)
+            return self._finish(sql, [added], vectors=vectors, rows=rows)[0]
 
     def get(self, reader: Namespace, ids: Collection[str]) -> dict[str, MemoryRecord]:
         """Return the records of these ids that the reader sees; see RecordStore."""
@@ -86,6 +100,15 @@ class SqliteRecordStore:
             newest = list_newest(sql, seen, kinds=kinds, key=key, shown=shown, limit=limit)
             found = read_records(sql, newest, namespaces=seen)
         return tuple(reversed(found.values()))
+
+    def list_namespaces(self, tenant: str = "") -> tuple[Namespace, ...]:
+        """List the namespaces that have records, sorted; see RecordStore."""
+        with self._transaction("BEGIN") as sql:
+            rows = sql.execute(
+                "SELECT tenant, user, agent, session FROM namespace WHERE records > 0 AND ? IN ('', tenant)",
+                (tenant,),
+            )
+            return tuple(sorted(Namespace(*names) for names in rows))
 
     def around(self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float) -> dict[str, Beside]:
         """Return shown records before and after each of those; see RecordStore."""
@@ -158,7 +181,7 @@ class SqliteRecordStore:
             found = read_records(sql, parse_ids(ids), namespaces=seen)
             forget_records(sql, self._index, records=found.values(), at_s=at_s)
         with self._lock, translate_errors(self._folder, FILE_NAME):
-            truncate_log(self._check_open(), self._folder)
+            erase_traces(self._check_open(), self._folder)
         return tuple(Tombstone(record.id, record.namespace, at_s) for record in found.values())
 
     def list_tombstones(self, reader: Namespace) -> tuple[Tombstone, ...]:
@@ -180,6 +203,21 @@ class SqliteRecordStore:
             self._vectors.clear()
             if connection is not None:
                 connection.close()
+
+    def _finish(
+        self,
+        sql: sqlite3.Connection,
+        added: Sequence[tuple[int, int]],
+        *,
+        vectors: Vectors | None,
+        rows: Mapping[int, bytes],
+    ) -> tuple[MemoryRecord, ...]:
+        """Write the vectors of what was added, and return it. ``added``: numbers of namespaces and records."""
+        if vectors and any(at >= len(added) for at in rows):
+            raise InputError("Vectors are given for more records than there are; key each by its position.")
+        if vectors:
+            write_vectors(sql, vectors, rows={added[at][1]: data for at, data in rows.items()})
+        return tuple(read_records(sql, [number], namespaces=[of])[number] for of, number in added)
 
     def _check_open(self) -> sqlite3.Connection:
         if self._connection is None:

@@ -38,7 +38,7 @@ class WordHit(NamedTuple):
     score: float
     """The sum of ``by_word``."""
     by_word: Mapping[str, float]
-    """What each word, as it was given, adds to the score; without words that the record does not have."""
+    """By word, as it was given: its part of the score; without words that the record does not have."""
 
 
 class Placed(NamedTuple):
@@ -79,10 +79,18 @@ class RecordStore(Protocol):
         """Add records and return them with ids, which rise and are never given again. ``vectors``: by the position
         of the record in ``records``, as text.
 
-        A record whose namespace and key are those of an older one supersedes it; with the same text as the newest
-        one it confirms that (its salience rises) and adds nothing. Raises MemoryFull where a namespace or a record
-        would be over its limit: nothing is added then.
+        A record whose namespace and key are those of an older one supersedes it. With the text, kind and author of
+        the newest one it confirms that and adds nothing: the salience rises, and the validity is the given one.
+        Raises MemoryFull where a namespace or a record would be over its limit, and InputError for a vector of
+        another size and for a record of a model or tool that would supersede a rule: nothing is added then.
         """
+
+    def supersede(
+        self, reader: Namespace, record_id: str, *, by: MemoryRecord, vectors: Vectors | None = None, at_s: float
+    ) -> MemoryRecord:
+        """Add a record in place of that one, which becomes its history, and return it. It gets the namespace and
+        the key of that one. Raises InputError where the reader sees no such record, where a newer one is in its
+        place, and where it is a rule and ``by`` is not of a user or code; MemoryFull like ``add``."""
 
     def get(self, reader: Namespace, ids: Collection[str]) -> dict[str, MemoryRecord]:
         """Return the records of these ids that the reader sees, superseded and expired ones too."""
@@ -98,6 +106,9 @@ class RecordStore(Protocol):
         limit: int = 1_000,
     ) -> tuple[MemoryRecord, ...]:
         """List records, newest first. ``with_history``: superseded and expired ones too."""
+
+    def list_namespaces(self, tenant: str = "") -> tuple[Namespace, ...]:
+        """List the namespaces that have records, sorted: those of one tenant where it is given."""
 
     def around(self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float) -> dict[str, Beside]:
         """Return for each of these ids that the reader sees up to ``count`` shown records before and after it, in
@@ -125,7 +136,8 @@ class RecordStore(Protocol):
 
     def forget(self, reader: Namespace, ids: Collection[str], *, at_s: float) -> tuple[Tombstone, ...]:
         """Remove records with their words and vectors, from the bytes of the engine's files too, and leave a
-        tombstone for each."""
+        tombstone for each. Those that the reader does not see are left. Raises StoreError where the records are
+        removed and their bytes are not, as another process reads them: the next call completes it."""
 
     def list_tombstones(self, reader: Namespace) -> tuple[Tombstone, ...]:
         """Return the traces of what was forgotten, oldest first."""

@@ -16,15 +16,17 @@ def find_model(sql: sqlite3.Connection, name: str, *, size: int) -> int:
     return int(row[0]) if row else 0
 
 
-def write_vectors(sql: sqlite3.Connection, vectors: Vectors, *, rows: Mapping[int, bytes], tenant: str) -> None:
+def write_vectors(
+    sql: sqlite3.Connection, vectors: Vectors, *, rows: Mapping[int, bytes], tenant: str = ""
+) -> None:
     """Write encoded vectors by the number of their record, in place of those of other models. A record that is
-    forgotten, superseded or another tenant's is left out."""
+    forgotten, superseded or of another tenant than the one given is left out."""
     sql.execute("INSERT OR IGNORE INTO model (name, size) VALUES (?, ?)", (vectors.model, vectors.size))
     model = find_model(sql, vectors.model, size=vectors.size)
     for record, data in rows.items():
         row = sql.execute(
             "SELECT record.namespace FROM record JOIN namespace ON namespace.id = record.namespace "
-            "WHERE record.id = ? AND record.superseded_by = 0 AND namespace.tenant = ?",
+            "WHERE record.id = ? AND record.superseded_by = 0 AND ? IN ('', namespace.tenant)",
             (record, tenant),
         ).fetchone()
         if row:

@@ -29,7 +29,7 @@ ODD_TEXTS = (
 
 
 class RecordStoreContract:
-    """What every RecordStore does. Implement ``open_records``."""
+    """The tests of every RecordStore. Implement ``open_records``."""
 
     is_shared = True
     """Whether a second store of the same folder has the same records."""
@@ -146,6 +146,29 @@ class RecordStoreContract:
             assert other != first
             unkeyed = add(store, "Tests are green.", "Tests are green.")
             assert len({first, other, *unkeyed}) == 4
+
+    def test_a_record_without_a_key_is_superseded_by_id(self, tmp_path: Path) -> None:
+        """The new one has its namespace and key; only the newest can be superseded."""
+        with self.records(tmp_path) as store:
+            [old] = add(store, "The office is in Oslo.")
+            new = store.supersede(OWNER, old, by=MemoryRecord(text="The office is in Bergen."), at_s=2.0)
+            assert store.get(OWNER, [old])[old].superseded_by == new.id
+            assert (new.namespace, new.created_s) == (OWNER, 2.0)
+            assert store.list_records(OWNER, at_s=2.0) == (new,)
+            by = MemoryRecord(text="The office is in Rome.")
+            refusal(InputError, lambda: store.supersede(OWNER, old, by=by, at_s=3.0), words=f"by {new.id}")
+            rival = Namespace("rival")
+            refusal(InputError, lambda: store.supersede(rival, new.id, by=by, at_s=3.0), words="not there")
+
+    def test_namespaces_with_records_are_listed(self, tmp_path: Path) -> None:
+        """Those of one tenant, or of all."""
+        places = [Namespace("acme"), Namespace("acme", "ada"), Namespace("rival")]
+        with self.records(tmp_path) as store:
+            added = store.add([MemoryRecord(text="text", namespace=place) for place in places], at_s=1.0)
+            assert store.list_namespaces() == tuple(places)
+            assert store.list_namespaces("acme") == tuple(places[:2])
+            store.forget(places[2], [added[2].id], at_s=2.0)
+            assert store.list_namespaces("rival") == ()
 
     def test_a_model_replaces_no_rule(self, tmp_path: Path) -> None:
         """A standing instruction of a user gives way to a user or code only."""
@@ -315,7 +338,7 @@ class RecordStoreContract:
             assert ids_of(store.search_vector(OWNER, (1.0,), model="m", at_s=6.0, limit=9)) == {ids[1]}
 
     def test_two_stores_of_one_place_agree(self, tmp_path: Path) -> None:
-        """What one adds, supersedes or forgets, the other finds or no longer finds, vectors too."""
+        """One finds what the other adds, and no longer what it supersedes or forgets, vectors too."""
         if not self.is_shared:
             return
         with self.records(tmp_path) as one, self.records(tmp_path) as two:

@@ -1,0 +1,281 @@
+"""``lading memory STORE``: list, search, show, edit and forget what agents remember."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import click
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from lading.cli import terminal
+from lading.cli.explanations import format_time
+from lading.cli.options import json_option
+from lading.cli.tables import Column, format_count, print_items, say
+from lading.errors import InputError
+from lading.memory.records import KINDS, MemoryRecord, Namespace, Origin
+from lading.memory.sqlite_store import SqliteRecordStore, open_records
+from lading.memory.store import WordHit
+
+_ALL = 1_000_000_000
+_STAYS = (
+    "The log of a session that said it still has the words, and so have requests that were already sent: "
+    "lading why STORE TEXT finds them."
+)
+
+
+class Selection(Struct, frozen=True):
+    """The namespaces that a command is about; an empty name matches all."""
+
+    tenant: str
+    user: str
+    agent: str
+    session: str
+
+    def find(self, store: SqliteRecordStore) -> list[Namespace]:
+        """List the matching namespaces that have records. Raises InputError for none."""
+        known = store.list_namespaces()
+        found = [
+            place
+            for place in known
+            if all(getattr(self, name) in ("", getattr(place, name)) for name in self.__struct_fields__)
+        ]
+        if not found:
+            has = f"it has those of {', '.join(map(format_namespace, known[:8]))}" if known else "it is empty"
+            raise InputError(f"The memory has no records of that namespace: {has}.")
+        return found
+
+
+@click.group("memory")
+@click.argument("folder", metavar="STORE")
+@click.pass_context
+def command(ctx: click.Context, folder: str) -> None:
+    """List, search, show, edit or forget the records of the memory in the folder STORE. Its commands take --tenant,
+    --user, --agent and --session, which name the namespaces concerned; without one, they are about all.
+
+    \b
+    Examples:
+      lading memory ./store list --user ada
+      lading memory ./store search "backup server"
+      lading memory ./store edit 17 --text "The server is in Bergen."
+      lading memory ./store forget 17 18
+    """
+    ctx.obj = folder
+
+
+def _with_namespaces(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that name namespaces."""
+    for name in ("session", "agent", "user", "tenant"):
+        option = click.option(f"--{name}", default="", metavar="NAME", help=f"Records of this {name} only.")
+        function = option(function)
+    return function
+
+
+@command.command("list")
+@_with_namespaces
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Records of this kind only.")
+@click.option("--key", default="", help="Records of this key only.")
+@click.option("--history", is_flag=True, help="Superseded and expired records too.")
+@click.option("--top", type=click.IntRange(1), default=50, show_default=True, help="The newest so many.")
+@json_option("Print the records as JSON.")
+@click.pass_obj
+def list_command(
+    folder: str, /, kinds: Sequence[Any], key: str, history: bool, top: int, as_json: bool, **names: str
+) -> None:
+    """List records, newest first."""
+    with _opened(folder) as store:
+        found = [
+            record
+            for place in Selection(**names).find(store)
+            for record in store.list_records(
+                place, kinds=kinds, key=key, at_s=time.time(), with_history=history, limit=_ALL
+            )
+            if record.namespace == place
+        ]
+        found.sort(key=lambda record: int(record.id), reverse=True)
+        terminal.print_either(
+            as_json, lambda: {"records": _encode(found[:top])}, show=lambda: _print_records(found, top=top)
+        )
+
+
+@command.command("search")
+@click.argument("words", nargs=-1, required=True)
+@_with_namespaces
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="The best so many.")
+@json_option("Print the records and their scores as JSON.")
+@click.pass_obj
+def search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool, **names: str) -> None:
+    """Find the records that have any of WORDS, best first."""
+    with _opened(folder) as store:
+        hits: list[tuple[WordHit, MemoryRecord]] = []
+        for place in Selection(**names).find(store):
+            ranked = _search(store, place, words=words, limit=top)
+            records = store.get(place, [hit.id for hit in ranked])
+            hits += [(hit, records[hit.id]) for hit in ranked if records[hit.id].namespace == place]
+        hits.sort(key=lambda item: (-item[0].score, int(item[0].id)))
+        shown = [{"score": hit.score, "record": _encode([record])[0]} for hit, record in hits[:top]]
+        terminal.print_either(
+            as_json, lambda: {"hits": shown}, show=lambda: _print_records([record for _, record in hits], top=top)
+        )
+
+
+@command.command("show")
+@click.argument("record_id", metavar="ID")
+@_with_namespaces
+@json_option("Print the record and its history as JSON.")
+@click.pass_obj
+def show_command(folder: str, /, record_id: str, as_json: bool, **names: str) -> None:
+    """Print a record in full, with the earlier versions that it superseded."""
+    with _opened(folder) as store:
+        record = _find_record(store, record_id, among=Selection(**names))
+        earlier = _find_earlier(store, record)
+    encoded = {"record": _encode([record])[0], "earlier": _encode(earlier)}
+    terminal.print_either(as_json, lambda: encoded, show=lambda: _print_record(record, earlier))
+
+
+@command.command("edit")
+@click.argument("record_id", metavar="ID")
+@_with_namespaces
+@click.option("--text", help="The new text; default: what $EDITOR gives.")
+@click.pass_obj
+def edit_command(folder: str, /, record_id: str, text: str | None, **names: str) -> None:
+    """Write a new version of a record, whose author is you; the old one stays as history."""
+    with _opened(folder) as store:
+        record = _find_record(store, record_id, among=Selection(**names))
+        given = click.edit(record.text) if text is None else text
+        if given is None or given.rstrip("\n") == record.text:
+            say("Nothing was changed.")
+            return
+        origin = Origin("user", record.origin.source, record.origin.step)
+        edited = replace(record, text=given.rstrip("\n"), origin=origin, created_s=0.0)
+        new = store.supersede(record.namespace, record.id, by=edited, at_s=time.time())
+    say(f"Record {new.id} is the new version of {record.id}.")
+    if new.is_rule and not record.is_rule:
+        say("It is a standing instruction now, because you wrote it.")
+
+
+@command.command("forget")
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@_with_namespaces
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def forget_command(folder: str, /, ids: Sequence[str], yes: bool, **names: str) -> None:
+    """Forget records and their earlier versions, from the bytes of the memory's file too. What is left is when each
+    was forgotten."""
+    with _opened(folder) as store:
+        found: dict[str, MemoryRecord] = {}
+        for record_id in ids:
+            record = _find_record(store, record_id, among=Selection(**names))
+            found |= {one.id: one for one in (record, *_find_earlier(store, record))}
+        _print_records(list(found.values()), top=len(found))
+        if not yes and not sys.stdin.isatty():
+            raise InputError("Nothing was forgotten, as nobody can be asked here. Give --yes to forget.")
+        if not yes and not click.confirm(f"Forget {format_count(len(found), 'record')} for good?"):
+            say("Nothing was forgotten.")
+            return
+        for place in sorted({record.namespace for record in found.values()}):
+            wanted = [record.id for record in found.values() if record.namespace == place]
+            store.forget(place, wanted, at_s=time.time())
+    say(f"{format_count(len(found), 'record')} forgotten. {_STAYS}")
+
+
+@contextmanager
+def _opened(folder: str) -> Iterator[SqliteRecordStore]:
+    with terminal.report_errors(), closing(open_records(folder, create=False)) as store:
+        yield store
+
+
+def _search(store: SqliteRecordStore, place: Namespace, *, words: Sequence[str], limit: int) -> list[WordHit]:
+    return store.search_words(place, words, at_s=time.time(), limit=limit)
+
+
+def _find_record(store: SqliteRecordStore, record_id: str, *, among: Selection) -> MemoryRecord:
+    for place in among.find(store):
+        found = store.get(place, [record_id])
+        if record_id in found and found[record_id].namespace == place:
+            return found[record_id]
+    raise InputError(f"There is no record {record_id[:80]!r} there; lading memory STORE list shows the ids.")
+
+
+def _find_earlier(store: SqliteRecordStore, record: MemoryRecord) -> list[MemoryRecord]:
+    """Return the versions that a record superseded, newest first."""
+    history = store.list_records(record.namespace, at_s=time.time(), with_history=True, limit=_ALL)
+    versions = {record.id}
+    earlier = []
+    for one in history:
+        if one.superseded_by in versions:
+            versions.add(one.id)
+            earlier.append(one)
+    return earlier
+
+
+def format_namespace(place: Namespace) -> str:
+    """Format a namespace: its tenant, and the names that it has."""
+    names = [f"{name} {getattr(place, name)}" for name in ("user", "agent", "session") if getattr(place, name)]
+    return " ".join([place.tenant, *names])
+
+
+def _encode(records: Sequence[MemoryRecord]) -> list[dict[str, Any]]:
+    """Encode records for JSON, with the fields that have their defaults too."""
+    return [
+        asdict(record) | {name: asdict(getattr(record, name)) for name in ("namespace", "origin", "validity")}
+        for record in records
+    ]
+
+
+def _print_records(records: Sequence[MemoryRecord], *, top: int) -> None:
+    say(format_count(len(records), "record"))
+    places = {record.namespace for record in records}
+    columns = [
+        (Column("id"), lambda record: record.id),
+        (Column("text", left=True, crop=True), lambda record: " ".join(record.text.split())),
+        (Column("kind", left=True), lambda record: record.kind),
+        (Column("author", left=True), lambda record: record.origin.author),
+        (Column("key", left=True, crop=True, only_wide=True), lambda record: record.key),
+        (Column("written (UTC)", left=True), lambda record: format_time(record.created_s)),
+        (Column("state", left=True, only_wide=True), _format_state),
+        (Column("namespace", left=True), lambda record: format_namespace(record.namespace)),
+    ]
+    print_items("", records, columns=columns if len(places) > 1 else columns[:-1], top=top)
+    if len(places) == 1:
+        say(f"namespace: {format_namespace(places.pop())}", style="dim")
+
+
+def _format_state(record: MemoryRecord) -> str:
+    if record.superseded_by:
+        return f"superseded by {record.superseded_by}"
+    return "" if record.is_shown(time.time()) else "expired"
+
+
+def _print_record(record: MemoryRecord, earlier: Sequence[MemoryRecord]) -> None:
+    state = _format_state(record)
+    rows = {
+        "kind": record.kind + (" (standing instruction)" if record.is_rule else ""),
+        "namespace": format_namespace(record.namespace),
+        "key": record.key,
+        "author": record.origin.author,
+        "source": record.origin.source,
+        "written": format_time(record.created_s),
+        "valid from": format_time(record.validity.from_s),
+        "valid until": format_time(record.validity.until_s),
+        "expires": format_time(record.validity.expires_s),
+        "confidence": "" if record.origin.confidence == 1 else f"{record.origin.confidence:g}",
+        "written again": "" if record.salience == 1 else f"{record.salience - 1} times",
+        "entities": ", ".join(record.entities),
+        "state": state,
+    }
+    say(f"record {record.id}", style="bold")
+    for name, value in rows.items():
+        if value:
+            say(f"{name}: {value}", style="dim")
+    say("")
+    say(record.text)
+    for one in earlier:
+        say(
+            f"\n--- until then, record {one.id} of {format_time(one.created_s)} by {one.origin.author}", style="dim"
+        )
+        say(one.text)

@@ -1,0 +1,121 @@
+"""``lading memory``: records are listed, found, shown, edited and forgotten by people."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lading.cli import terminal
+from lading.memory.records import MemoryRecord, Namespace, Origin
+from lading.memory.sqlite_store import open_records
+from tests.cli.commands import Ended, lading
+
+ADA = Namespace("acme", "ada")
+RECORDS = (
+    MemoryRecord(text="The backup server is in Oslo.", namespace=ADA, key="server", origin=Origin("model")),
+    MemoryRecord(text="Answer in Norwegian.", kind="instruction", namespace=Namespace("acme", "bob")),
+    MemoryRecord(text="Backups run at night, 你好 \x1b[31m.", namespace=Namespace("acme", "ada", "coder", "s1")),
+    MemoryRecord(text="Push on Fridays.", kind="instruction", namespace=ADA, origin=Origin("model")),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with closing(open_records(tmp_path)) as store:
+        store.add(RECORDS, at_s=1_700_000_000.0)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> Ended:
+    return lading("memory", folder, *arguments)
+
+
+def listed(folder: Path, *arguments: str) -> list[str]:
+    found = json.loads(run(folder, "list", "--json", *arguments).out)
+    return [record["id"] for record in found["records"]]
+
+
+def test_records_are_listed_by_namespace_kind_and_key(folder: Path) -> None:
+    assert listed(folder) == ["4", "3", "2", "1"]
+    assert listed(folder, "--user", "ada") == ["4", "3", "1"]
+    assert listed(folder, "--user", "ada", "--session", "s1") == ["3"]
+    assert listed(folder, "--kind", "instruction") == ["4", "2"]
+    assert listed(folder, "--key", "server") == ["1"]
+    assert listed(folder, "--top", "1") == ["4"]
+    unknown = run(folder, "list", "--tenant", "rival")
+    assert unknown.code == 2
+    assert "acme user bob" in unknown.err
+
+
+def test_every_field_is_in_the_json(folder: Path) -> None:
+    [record] = json.loads(run(folder, "list", "--user", "bob", "--json").out)["records"]
+    assert (record["kind"], record["salience"], record["superseded_by"]) == ("instruction", 1, "")
+    assert record["origin"]["author"] == "code"
+
+
+def test_words_find_records_best_first(folder: Path) -> None:
+    found = json.loads(run(folder, "search", "servers", "backup", "--json").out)["hits"]
+    assert [hit["record"]["id"] for hit in found] == ["1", "3"]
+    assert found[0]["score"] > found[1]["score"]
+    assert "Oslo" in run(folder, "search", "oslo").out
+    assert run(folder, "search", "zebra").out.startswith("0 records")
+
+
+@pytest.mark.parametrize("width", [60, 80, 110, 160])
+def test_tables_fit_the_terminal(folder: Path, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal.out, "_width", width)
+    shown = run(folder, "list").out
+    assert "\x1b" not in shown
+    assert "Norwegian" in shown
+    assert all(terminal.out.measure(line).maximum <= width for line in shown.splitlines())
+
+
+def test_an_edit_is_a_new_version_by_the_user(folder: Path) -> None:
+    assert "Record 5 is the new version of 1." in run(folder, "edit", "1", "--text", "It is in Bergen.").out
+    assert listed(folder, "--key", "server") == ["5"]
+    assert listed(folder, "--key", "server", "--history") == ["5", "1"]
+    shown = run(folder, "show", "5").out
+    assert shown.index("It is in Bergen.") < shown.index("The backup server is in Oslo.")
+    assert "author: user" in shown
+    again = run(folder, "edit", "1", "--text", "It is in Rome.")
+    assert (again.code, "superseded by 5" in again.err) == (2, True)
+    assert "Nothing was changed." in run(folder, "edit", "5", "--text", "It is in Bergen.").out
+    assert "blank" in run(folder, "edit", "5", "--text", " ").err
+
+
+def test_an_editor_may_be_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "sed -i s/Fridays/Mondays/")
+    edited = run(folder, "edit", "4")
+    assert "It is a standing instruction now, because you wrote it." in edited.out
+    assert json.loads(run(folder, "show", "5", "--json").out)["record"]["text"] == "Push on Mondays."
+
+
+def test_forgetting_takes_earlier_versions_along_and_is_confirmed(folder: Path) -> None:
+    run(folder, "edit", "1", "--text", "It is in Bergen.")
+    refused = run(folder, "forget", "5")
+    assert (refused.code, "--yes" in refused.err) == (2, True)
+    assert len(listed(folder, "--history")) == 5
+    forgotten = run(folder, "forget", "5", "--yes")
+    assert "2 records forgotten. The log" in forgotten.out
+    assert "requests that were already sent" in forgotten.out
+    assert listed(folder, "--history") == ["4", "3", "2"]
+    assert not [path for path in folder.iterdir() if b"Bergen" in path.read_bytes() or b"Oslo" in path.read_bytes()]
+
+
+UNKNOWN = [("show", "9"), ("edit", "x", "--text", "y"), ("forget", "1", "9", "--yes")]
+
+
+@pytest.mark.parametrize("arguments", UNKNOWN)
+def test_an_unknown_id_changes_nothing(folder: Path, arguments: tuple[str, ...]) -> None:
+    ended = run(folder, *arguments)
+    assert (ended.code, "There is no record" in ended.err) == (2, True)
+    assert len(listed(folder)) == 4
+
+
+def test_a_folder_without_a_memory_is_left_as_it_is(tmp_path: Path) -> None:
+    ended = run(tmp_path, "list")
+    assert (ended.code, "memory.db is missing" in ended.err) == (2, True)
+    assert list(tmp_path.iterdir()) == []
