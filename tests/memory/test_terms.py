@@ -14,7 +14,8 @@ caresses caress ponies poni ties ti cats cat feed feed agreed agre plastered pla
 sing sing conflated conflat troubled troubl sized size hopping hop tanned tan falling fall hissing hiss fizzed fizz
 failing fail filing file happy happi sky sky relational relat conditional condit rational ration digitizer digit
 operator oper feudalism feudal decisiveness decis hopefulness hope triplicate triplic formative form
-formalize formal electrical electr goodness good revival reviv allowance allow inference infer airliner airlin adjustable adjust
+formalize formal electrical electr goodness good revival reviv
+allowance allow inference infer airliner airlin adjustable adjust
 defensible defens replacement replac adjustment adjust dependent depend adoption adopt activate activ effective
 effect probate probat rate rate cease ceas controll control roll roll generalizations gener oscillation oscil
 """.split()  # noqa: SIM905 - a list of words reads as words

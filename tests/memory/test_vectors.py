@@ -24,9 +24,8 @@ def test_both_rank_alike_after_any_changes(monkeypatch: pytest.MonkeyPatch) -> N
     known = rows(300)
     kept: set[int] = set()
     for start in range(0, 300, 30):
-        kept = set(chance.sample(sorted(kept), len(kept) // 2)) | {
-            record for record, _ in known[start : start + 30]
-        }
+        added = known[start : start + 30]
+        kept = {*chance.sample(sorted(kept), len(kept) // 2), *(record for record, _ in added)}
         for table in held:
             table.extend(added)
             table.keep(kept)
