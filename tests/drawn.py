@@ -57,13 +57,9 @@ ECHOES = {
     "gemini": ("signed", "none"),
 }
 SAID = (
-    "Yes.",
-    "Look at it.",
-    "I decided to use the second index.",
-    "中 is é🙂",
-    '{"a": [1]}',
-    "Never push to main.",
-)
+    "Yes.", "Look at it.", "I decided to use the second index.", "中 is é🙂", '{"a": [1]}', "Never push to main.",
+)  # fmt: skip
+THINKING = {"max_tokens": 2_000, "thinking": {"type": "enabled", "budget_tokens": 1_024}}
 BLANKS = ("", " ", "\n\t")
 ODD_IDS = ("", "a:b é", "call-with-a-rather-long-identifier-of-some-provider-or-other", "c0", "x" * 70)
 ODD_NAMES = ("mcp: do.it", "", "é", "read" * 20)
@@ -93,6 +89,8 @@ class Drawn(Struct, frozen=True):
     messages: tuple[Message, ...]
     kind: str
     """``legal`` or ``spoilt``, and the format that it was written in before."""
+    thinks: int = 0
+    """From which message on requests ask for thinking, where the format has a field for that."""
 
 
 FAULTS = {
@@ -138,7 +136,7 @@ def draw(seed: int) -> Drawn:
     if chance.random() < 0.5:
         origin = wire if chance.random() < 0.4 else chance.choice(_WIRES)
         kind, messages = f"{kind}, {origin}", _written(messages, origin, chosen.card)
-    return Drawn(wire, preset, chosen, tuple(messages), kind)
+    return Drawn(wire, preset, chosen, tuple(messages), kind, chance.randint(0, 2 * len(messages)))
 
 
 _WIRES = sorted(WIRES)
@@ -354,8 +352,10 @@ class _Play:
         return Verdict(self.requests, len(self.told), compactions, self.refused, tuple(self.faults))
 
     def _request(self) -> None:
+        wire, has_begun = self.drawn.wire, len(self.engine.history.entries) >= self.drawn.thinks
+        thinking = THINKING if wire == "anthropic" and has_begun else {}
         try:
-            pack = self.engine.pack(tools=TOOLS, template=template(self.drawn.wire))
+            pack = self.engine.pack(tools=TOOLS, template=template(wire) | thinking)
         except WindowExceeded:
             self.refused += 1
             return

@@ -17,7 +17,7 @@ from lading.compaction.composed_run import ComposedRun
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.strategy_run import StrategyRun
 from lading.errors import PackError, Violation, WindowExceeded
-from lading.events import ContextInFront, Event, RuleBroken, ToolsReduced, UsageDoubted
+from lading.events import ContextInFront, Event, FieldLeftOut, RuleBroken, ToolsReduced, UsageDoubted
 from lading.history.history import History
 from lading.history.log import Reported
 from lading.history.plan import Plan
@@ -34,8 +34,9 @@ from lading.request.manifest import Cause, Frame, Manifest, totals
 from lading.request.pack import Pack
 from lading.request.recorder import Built, Facts, Recorder, recent_manifests
 from lading.request.tail import add_tail
-from lading.request.tools import LADDER, lower_detail, make_offer
+from lading.request.tools import LADDER, Offer, lower_detail, make_offer
 from lading.request.transient import NO_TEXT, CountedTransient, count_transient
+from lading.request.unsuited import suit
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.subscribers import Subscribers
@@ -189,8 +190,7 @@ class Engine:
         StoreError; after an error nothing has changed, and the call may be repeated.
         """
         check_time(at_s)
-        self.asking.spent = None
-        plan = self.history.plan(call=self.call, fields=template)
+        self.asking.spent, plan = None, self.history.plan(call=self.call, fields=template)
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
         text = self._count_text(tail, front=front) if tail or front else NO_TEXT
@@ -336,8 +336,7 @@ class Engine:
         if not (broken := find_added(broken, plain.violations(strict=True))):
             return fitted, violations
         if self.settings.strict:
-            what = f"The strategy {self.settings.strategy_name} made an illegal request:"
-            raise illegal(what, broken)
+            raise illegal(f"The strategy {self.settings.strategy_name} made an illegal request:", broken)
         deciding.overrule(f"they broke rule {broken[0].rule}")
         fitted = fitted._replace(plan=plan.branch())
         self._cut_to_fit(fitted, deciding)
@@ -363,17 +362,21 @@ class Engine:
             deciding.apply(rescue, plan, pressure=pressure)
 
     def _encode(self, request: RequestBuilder, view: View, detail: Detail) -> list[Violation]:
-        (tools, tokens), offer = self._offer.levels[detail], self._offer
+        tools, tokens = (offer := self._suit(view)[0]).levels[detail]
         request.open(view, tools=tools, tools_tokens=tokens, template=offer.template, front=offer.transient.front)
         request.show(view)
         return request.violations()
+
+    def _suit(self, view: View) -> tuple[Offer, list[FieldLeftOut]]:
+        return suit(self._offer, view, wire=self._wire, settings=self.settings, call=self.call)
 
     def _record(
         self, fitted: FittedPlan, facts: Facts, *, violations: list[Violation], shown: int, events: Sequence[Event]
     ) -> Pack:
         """``shown``: number of messages without the strategy's edits."""
         request, plan, known, digest = self._request, fitted.plan, fitted.known, self._request.chain[-1]
-        tail, front = (offer := self._offer).transient.text.tail, offer.transient.front
+        offer, left_out = self._suit(plan.view)
+        tail, front = offer.transient.text.tail, offer.transient.front
         marks_end = not tail and request.marks_end
         body, whole = add_tail(request, tail)[:2] if tail else (request.body(marks_end=marks_end), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
@@ -381,9 +384,8 @@ class Engine:
         built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body), marks_end)
         manifest = self.recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
         placed = [ContextInFront(known.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
-        return Pack(
-            body, manifest, built.chain, built.ends, tuple(violations), (*events, *broken, *edited, *placed)
-        )
+        told = (*events, *broken, *edited, *placed, *left_out)
+        return Pack(body, manifest, built.chain, built.ends, tuple(violations), told)
 
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:

@@ -194,6 +194,14 @@ class ContextInFront(Struct, frozen=True, tag_field="event", tag=True):
     """Cost of the history that it makes new to the prompt cache, in base input tokens."""
 
 
+class FieldLeftOut(Struct, frozen=True, tag_field="event", tag=True):
+    """A field of the body is not in this request: with its messages it would be illegal."""
+
+    call: int
+    field: str
+    why: str
+
+
 class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
     """Tool schemas are sent with less detail from this call on: nothing else could be reduced, or the chosen
     profile requires it."""
@@ -296,6 +304,7 @@ Event: TypeAlias = (
     | ContextSynthesized
     | ContextLeftOut
     | ContextInFront
+    | FieldLeftOut
     | ToolsReduced
     | Forked
     | Restored

@@ -202,6 +202,28 @@ def test_a_request_without_room_for_any_provider_is_made_without_them() -> None:
 
 
 @every_wire
+def test_a_stable_text_that_leaves_no_room_is_taken_back_and_said_once_there_is_room(wire: str) -> None:
+    """A session that could not make any request again would be lost."""
+    rules = ContextProvider(lambda: "Rule. " * 2_000, "stable", most_chars=20_000, name="rules")
+    store = MemoryStore()
+    with opened(wire, store=store, providers=[rules], window=1_500, output_reserve=200) as session:
+        for turn in range(3):
+            session.add(f"Question {turn}.")
+            pack = session.pack()
+            assert "Rule." not in pack.body.decode()
+            why = "the request has no room beside its other layers"
+            assert left_out(pack) == ([] if turn else [("rules", why)])
+            session.add(said("Yes."))
+        assert len(session.entries) == 7
+    with opened(wire, store=store, providers=[rules], window=100_000) as session:
+        session.add("Is there room now?")
+        pack = session.pack()
+        assert pack.body.decode().count("Rule. Rule.") > 900
+        assert left_out(pack) == []
+    assert {one.problem for one in verify(store, tenant="default", session="session")} == {""}
+
+
+@every_wire
 def test_async_providers_are_awaited_by_both_sessions(wire: str) -> None:
     loops = []
 

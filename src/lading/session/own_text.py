@@ -32,6 +32,8 @@ class OwnText:
         """The transient warning about it, for requests of the log with ``_judged_entries``."""
         self._judged_entries = 0
         self._provided = Provided()
+        self._fresh: int | None = None
+        """The log entry of the first stable text that no request has shown."""
         self.payload: StepPayload | None = None
         """The payload of a task's step (``Session.begin``)."""
 
@@ -58,7 +60,9 @@ class OwnText:
                 self._warning = warnings[0].text if warnings else ""
             self._judged_entries = len(engine.history.entries)
         if self._providers is not None:
-            stay += self._providers.say_stable(engine)
+            fresh = self._providers.say_stable(engine)
+            self._fresh = len(engine.history.entries) + len(stay) if fresh else None
+            stay += fresh
             tokens = engine.count(own_words(tail)) if tail else 0
             self._provided = self._providers.ask(engine, given_tokens=tokens)
         # Stored with the request. If this one fails, they are part of the next one, with their event.
@@ -74,7 +78,16 @@ class OwnText:
             except WindowExceeded:
                 self._provided = Provided()
                 self._providers.drop(engine)
-        return make(tail=tail)
+        try:
+            pack = make(tail=tail)
+        except WindowExceeded:
+            if self._fresh is None or self._providers is None or not engine.withdraw(self._fresh):
+                raise
+            taken_back = self._providers.take_back(engine, self._fresh)
+            pack = make(tail=tail)
+            self._providers.given_up |= taken_back
+        self._fresh = None
+        return pack
 
 
 def join_texts(*texts: str) -> str:

@@ -62,13 +62,16 @@ class ContextProviders:
         """Providers whose last call has not ended, by their index."""
         self._said: dict[str, int] = {}
         """Names of stable providers, each with the log entry of its text."""
+        self.given_up: set[str] = set()
+        """Names of stable providers whose text left no room: they are not asked again."""
         self._read = 0
         """Number of log entries in which such texts were looked for."""
 
     def say_stable(self, engine: Engine) -> list[Message]:
         """Return the texts of stable providers that the log does not have yet."""
         messages, entries = engine.history.view.messages, engine.history.entries
-        stable = [(at, one) for at, one in enumerate(self._providers) if one.kind == "stable"]
+        asked = [(at, one) for at, one in enumerate(self._providers) if one.kind == "stable"]
+        stable = [(at, one) for at, one in asked if one.label not in self.given_up]
         if not stable or (messages and messages[-1].role == "assistant"):
             # A prefill stays last.
             return []
@@ -107,6 +110,16 @@ class ContextProviders:
         for provider in self._providers:
             if provider.kind == "volatile":
                 _report(engine, provider, "the request has no room beside its other layers")
+
+    def take_back(self, engine: Engine, first: int) -> set[str]:
+        """Report that the stable texts from this log entry on are withdrawn, as the rest leaves no room. Return the
+        names of their providers."""
+        texts = [entry.message.text for entry in engine.history.entries[first:]]
+        stable = [provider for provider in self._providers if provider.kind == "stable"]
+        found = [one for one in stable if any(text.startswith(_open(one.label)) for text in texts)]
+        for provider in found:
+            _report(engine, provider, "the request has no room beside its other layers")
+        return {provider.label for provider in found}
 
     def _ask(self, at: int, provider: ContextProvider, engine: Engine) -> str:
         """Return a provider's text; empty if it gives none, with an event if it fails."""

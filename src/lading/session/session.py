@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice, takewhile
-from threading import RLock
 from typing import Any, Self
 
 from msgspec.structs import replace
@@ -34,6 +33,7 @@ from lading.session import options as opening
 from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.given import GivenItems
+from lading.session.lock import SessionLock
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
 from lading.session.task_steps import begin_step, check_output, get_artifacts, get_step
 from lading.settings import Settings
@@ -88,7 +88,7 @@ class Session:
         self._reserves = output_reserve is not None
         self.model = model.name if isinstance(model, Card) else model  # In requests.
         self.wire = find_wire(self.settings.wire)
-        self._lock = RLock()
+        self._lock = SessionLock()
         self._lease: Lease | None = None
         self.store = resolve_store(store)
         self._shared = SharedStore(self.store, is_owned=store is None or isinstance(store, str | os.PathLike))

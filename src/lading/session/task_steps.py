@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from threading import RLock
 from typing import Any, Protocol
 
 from lading.engine import Engine
+from lading.session.lock import SessionLock
 from lading.session.own_text import OwnText
 from lading.session.step_payload import StepPayload, check_contract, find_step
 from lading.stores import SessionStore
@@ -22,7 +22,7 @@ class Holder(Protocol):
 
     store: SessionStore
     _engine: Engine
-    _lock: RLock
+    _lock: SessionLock
     _own_text: OwnText | None
 
 

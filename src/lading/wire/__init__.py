@@ -17,7 +17,7 @@ from msgspec import Struct
 from lading.errors import Violation
 from lading.history.repair import Needs
 from lading.history.validity import Invariant
-from lading.messages import Conversation, Message, Tool
+from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
 from lading.registry import entry_names, lookup
 from lading.wire.checking import Checker, CheckState, Rule
@@ -81,6 +81,11 @@ class Wire(Struct, frozen=True):
     def write(self, run: Sequence[Message], card: Card) -> list[Body]:
         """Encode a run of joined messages to items of the body, shown reasoning as text."""
         return self.encode_group([write_shown(message, self.name) for message in run], card)
+
+    def find_unsuited(self, fields: Template, newest_first: Iterable[Message], *, card: Card) -> Mapping[str, str]:
+        """Return the fields that rules refuse beside these messages, each with the reason."""
+        finders = [rule.unsuited for rule in self.rules if rule.unsuited]
+        return {key: why for find in finders for key, why in find(fields, newest_first, card=card).items()}
 
     @property
     def allows_media_in_results(self) -> bool:

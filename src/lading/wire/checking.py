@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 
 from lading.errors import IllegalRequest, Level, Violation
+from lading.messages import Message, Template
 from lading.models.card import Card
 
 WireMessage: TypeAlias = Mapping[str, Any]
@@ -31,6 +32,12 @@ class CheckState(Protocol):
         """Update the state with the next wire message."""
 
 
+class FindUnsuited(Protocol):
+    """Find the fields of a body with which these messages break a rule, each with the reason."""
+
+    def __call__(self, fields: Template, newest_first: Iterable[Message], *, card: Card) -> Mapping[str, str]: ...
+
+
 class Rule(Struct, frozen=True):
     """One row of docs/reference/wire-rules.md."""
 
@@ -48,6 +55,8 @@ class Rule(Struct, frozen=True):
     """The field ``role`` of the messages that ``at_message`` checks; empty: it checks all."""
     at_end: Callable[[Any], Iterable[Finding]] | None = None
     """Check the end; called with the state after the last message, which it must not change."""
+    unsuited: FindUnsuited | None = None
+    """Find the fields that are left out of a request that would break it."""
 
 
 PORTABILITY: dict[str, frozenset[str]] = {

@@ -18,6 +18,7 @@ from lading.wire.anthropic.state import (
     read_id,
     start_check,
 )
+from lading.wire.anthropic.thinking import find_unsuited
 from lading.wire.checking import Finding, Rule, WireMessage, quote_value
 
 SYSTEM_BLOCKS = ("text", "tool_addition", "tool_removal")
@@ -220,7 +221,7 @@ RULES: tuple[Rule, ...] = (
     Rule("A11", "E", at_start=content_rules.system_texts, at_message=content_rules.texts),
     Rule("A12", "E", at_end=no_trailing_space),
     Rule("A13", "E", at_end=no_prefill),
-    Rule("A14", "E", at_end=content_rules.loop_starts_with_thinking),
+    Rule("A14", "E", at_end=content_rules.loop_starts_with_thinking, unsuited=find_unsuited),
     Rule("A16", "E", at_message=content_rules.thinking_signed),
     Rule("A19", "E", at_start=content_rules.thinking_budget),
     Rule("A20", "E", at_end=content_rules.few_cache_marks),
