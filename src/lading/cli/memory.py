@@ -28,7 +28,7 @@ _STAYS = (
 )
 
 
-class Selection(Struct, frozen=True):
+class NamespaceFilter(Struct, frozen=True):
     """The namespaces that a command is about; an empty name matches all."""
 
     tenant: str
@@ -83,14 +83,14 @@ def _with_namespaces(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--top", type=click.IntRange(1), default=50, show_default=True, help="The newest so many.")
 @json_option("Print the records as JSON.")
 @click.pass_obj
-def list_command(
+def _list_command(
     folder: str, /, kinds: Sequence[Any], key: str, history: bool, top: int, as_json: bool, **names: str
 ) -> None:
     """List records, newest first."""
     with _opened(folder) as store:
         found = [
             record
-            for place in Selection(**names).find(store)
+            for place in NamespaceFilter(**names).find(store)
             for record in store.list_records(
                 place, kinds=kinds, key=key, at_s=time.time(), with_history=history, limit=_ALL
             )
@@ -108,11 +108,11 @@ def list_command(
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="The best so many.")
 @json_option("Print the records and their scores as JSON.")
 @click.pass_obj
-def search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool, **names: str) -> None:
+def _search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool, **names: str) -> None:
     """Find the records that have any of WORDS, best first."""
     with _opened(folder) as store:
         hits: list[tuple[Scored, MemoryRecord]] = []
-        for place in Selection(**names).find(store):
+        for place in NamespaceFilter(**names).find(store):
             ranked = _search(store, place, words=words, limit=top)
             records = store.get(place, [hit.id for hit in ranked])
             hits += [(hit, records[hit.id]) for hit in ranked if records[hit.id].namespace == place]
@@ -128,10 +128,10 @@ def search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool
 @_with_namespaces
 @json_option("Print the record and its history as JSON.")
 @click.pass_obj
-def show_command(folder: str, /, record_id: str, as_json: bool, **names: str) -> None:
+def _show_command(folder: str, /, record_id: str, as_json: bool, **names: str) -> None:
     """Print a record in full, with the earlier versions that it superseded."""
     with _opened(folder) as store:
-        record = _find_record(store, record_id, among=Selection(**names))
+        record = _find_record(store, record_id, among=NamespaceFilter(**names))
         earlier = _find_earlier(store, record)
     encoded = {"record": _encode([record])[0], "earlier": _encode(earlier)}
     terminal.print_either(as_json, lambda: encoded, show=lambda: _print_record(record, earlier))
@@ -142,10 +142,10 @@ def show_command(folder: str, /, record_id: str, as_json: bool, **names: str) ->
 @_with_namespaces
 @click.option("--text", help="The new text; default: what $EDITOR gives.")
 @click.pass_obj
-def edit_command(folder: str, /, record_id: str, text: str | None, **names: str) -> None:
+def _edit_command(folder: str, /, record_id: str, text: str | None, **names: str) -> None:
     """Write a new version of a record, whose author is you; the old one stays as history."""
     with _opened(folder) as store:
-        record = _find_record(store, record_id, among=Selection(**names))
+        record = _find_record(store, record_id, among=NamespaceFilter(**names))
         given = click.edit(record.text) if text is None else text
         if given is None or given.rstrip("\n") == record.text:
             say("Nothing was changed.")
@@ -163,13 +163,13 @@ def edit_command(folder: str, /, record_id: str, text: str | None, **names: str)
 @_with_namespaces
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def forget_command(folder: str, /, ids: Sequence[str], yes: bool, **names: str) -> None:
+def _forget_command(folder: str, /, ids: Sequence[str], yes: bool, **names: str) -> None:
     """Forget records and their earlier versions, from the bytes of the memory's file too. What is left is when each
     was forgotten."""
     with _opened(folder) as store:
         found: dict[str, MemoryRecord] = {}
         for record_id in ids:
-            record = _find_record(store, record_id, among=Selection(**names))
+            record = _find_record(store, record_id, among=NamespaceFilter(**names))
             found |= {one.id: one for one in (record, *_find_earlier(store, record))}
         _print_records(list(found.values()), top=len(found))
         if not yes and not sys.stdin.isatty():
@@ -193,7 +193,7 @@ def _search(store: SqliteRecordStore, place: Namespace, *, words: Sequence[str],
     return store.search_words(place, words, at_s=time.time(), limit=limit)
 
 
-def _find_record(store: SqliteRecordStore, record_id: str, *, among: Selection) -> MemoryRecord:
+def _find_record(store: SqliteRecordStore, record_id: str, *, among: NamespaceFilter) -> MemoryRecord:
     for place in among.find(store):
         found = store.get(place, [record_id])
         if record_id in found and found[record_id].namespace == place:
