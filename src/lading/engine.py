@@ -184,7 +184,6 @@ class Engine:
         front: str = "",
     ) -> Pack:
         """Build and record the request for the next call.
-
         ``template`` holds the body's other fields (model, temperature). ``at_s`` is the time of the call in
         seconds, for prompt caches that expire. ``most_tokens``: an additional limit by the session's counter.
         ``cause`` is recorded in the manifest. ``refused_tokens``: the provider rejected the last request as too
@@ -392,10 +391,8 @@ class Engine:
 
 
 def reopen(settings: Settings, store: SessionStore, *, own_tools: frozenset[str] = ONLY_RESTORE) -> Engine:
-    """Continue a stored session: same log, same edits, and so the same bytes.
-
-    Raises StoreError when the store has no such session, TamperedError when it was changed.
-    """
+    """Continue a stored session: same log, same edits, and so the same bytes. Raises StoreError when the store has
+    no such session, TamperedError when it was changed."""
     stored = store.load(settings.tenant, settings.session)
     engine = Engine(settings, own_tools=own_tools)
     recent = recent_manifests(store, tenant=settings.tenant, session=settings.session, calls=stored.calls)

@@ -15,6 +15,7 @@ from lading.errors import FloorsExceedWindow, InputError, UnknownName, WindowExc
 from lading.events import ContextLeftOut
 from lading.messages import Image, Message, Text, tool_result
 from lading.stores.memory import MemoryStore
+from lading.task.acceptance import Checks
 from lading.task.citing import read_record
 from lading.task.packing import StepContext
 from lading.task.templates import CONTRACT
@@ -248,7 +249,7 @@ def test_functions_give_candidates_and_one_that_fails_costs_its_own_only() -> No
 
 
 def test_a_failed_answer_is_repaired_up_to_a_limit_and_the_outcome_is_stored() -> None:
-    with begun("step-3", task_options=TaskOptions(most_repairs=1)) as session:
+    with begun("step-3", task_options=TaskOptions(checks=Checks(most_repairs=1))) as session:
         session.pack()
         session.add(said("Nothing."))
         outcome = session.check_acceptance()

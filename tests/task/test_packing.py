@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from lading.errors import InputError, PackInvalid
-from lading.task.acceptance import Acceptance, ItemOutcome
+from lading.task.acceptance import Acceptance, Checks, ItemOutcome
 from lading.task.evidence import Evidence, Memory, Provenance
 from lading.task.packing import LayerUse, Payload, StepContext, TaskOptions, assemble, check_required
 from lading.task.record import DroppedItems, dump_record, load_record
@@ -146,7 +146,7 @@ def test_each_role_has_its_template(role: str) -> None:
     [
         {"evidence": 7},
         {"memory_threshold": 2.0},
-        {"most_repairs": -1},
+        {"overflow": "oldest"},
         {"contract": "footer"},
         {"templates": {"operator": "x"}},
     ],
@@ -154,6 +154,11 @@ def test_each_role_has_its_template(role: str) -> None:
 def test_options_that_cannot_be_used_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         TaskOptions(**given)
+
+
+def test_a_negative_number_of_repairs_is_refused() -> None:
+    with pytest.raises(InputError, match="most_repairs"):
+        Checks(most_repairs=-1)
 
 
 def test_a_planner_that_gives_no_better_step_is_asked_once() -> None:

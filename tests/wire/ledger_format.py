@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from lading.history.log import Reported
@@ -122,8 +123,8 @@ def read(body: Mapping[str, Any]) -> Reply:
     return Reply(message, usage=usage, id=body.get("ref", ""))
 
 
-def without(body: Mapping[str, Any], name: str) -> Body:
-    return {**body, "out": [item for item in body["out"] if item.get("label") != name]}
+def without(body: Mapping[str, Any], names: AbstractSet[str]) -> Body:
+    return {**body, "out": [item for item in body["out"] if item.get("label") not in names]}
 
 
 class Gathered:
@@ -152,10 +153,10 @@ class Gathered:
 
 
 class Edits:
-    """Calls of the held tool are cut out."""
+    """Calls of the held tools are cut out."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, names: AbstractSet[str]) -> None:
+        self.names = names
 
     def number(self, value: Body) -> Body:
         return value
@@ -164,11 +165,11 @@ class Edits:
         return (value, None) if self.edit(value) else (None, value)
 
     def edit(self, value: Body) -> Body | None:
-        return None if self.name and value.get("item", {}).get("label") == self.name else value
+        return None if value.get("item", {}).get("label") in self.names else value
 
 
-def stream(name: str) -> EditedStream:
-    return EditedStream(StreamFormat(lambda _: Edits(name), Gathered, read, usage=("end", "spent")))
+def stream(names: AbstractSet[str]) -> EditedStream:
+    return EditedStream(StreamFormat(lambda _: Edits(names), Gathered, read, usage=("end", "spent")))
 
 
 WIRE = Wire(

@@ -17,9 +17,10 @@ from lading.cli.explanations import format_time
 from lading.cli.options import json_option
 from lading.cli.tables import Column, format_count, print_items, say
 from lading.errors import InputError
+from lading.memory.agent_memory import AgentMemory
 from lading.memory.records import KINDS, MemoryRecord, Namespace, Origin
+from lading.memory.retrieval import MemoryHit
 from lading.memory.sqlite_store import SqliteRecordStore, open_records
-from lading.memory.store import WordHit
 
 _ALL = 1_000_000_000
 _STAYS = (
@@ -28,7 +29,7 @@ _STAYS = (
 )
 
 
-class Selection(Struct, frozen=True):
+class NamespaceFilter(Struct, frozen=True):
     """The namespaces that a command is about; an empty name matches all."""
 
     tenant: str
@@ -83,14 +84,14 @@ def _with_namespaces(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--top", type=click.IntRange(1), default=50, show_default=True, help="The newest so many.")
 @json_option("Print the records as JSON.")
 @click.pass_obj
-def list_command(
+def _list_command(
     folder: str, /, kinds: Sequence[Any], key: str, history: bool, top: int, as_json: bool, **names: str
 ) -> None:
     """List records, newest first."""
     with _opened(folder) as store:
         found = [
             record
-            for place in Selection(**names).find(store)
+            for place in NamespaceFilter(**names).find(store)
             for record in store.list_records(
                 place, kinds=kinds, key=key, at_s=time.time(), with_history=history, limit=_ALL
             )
@@ -108,18 +109,19 @@ def list_command(
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="The best so many.")
 @json_option("Print the records and their scores as JSON.")
 @click.pass_obj
-def search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool, **names: str) -> None:
-    """Find the records that have any of WORDS, best first."""
+def _search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool, **names: str) -> None:
+    """Find the records that WORDS, such as a question, are about, best first."""
     with _opened(folder) as store:
-        hits: list[tuple[WordHit, MemoryRecord]] = []
-        for place in Selection(**names).find(store):
-            ranked = _search(store, place, words=words, limit=top)
-            records = store.get(place, [hit.id for hit in ranked])
-            hits += [(hit, records[hit.id]) for hit in ranked if records[hit.id].namespace == place]
-        hits.sort(key=lambda item: (-item[0].score, int(item[0].id)))
-        shown = [{"score": hit.score, "record": _encode([record])[0]} for hit, record in hits[:top]]
+        hits: list[MemoryHit] = []
+        for place in NamespaceFilter(**names).find(store):
+            found = AgentMemory(store, place).search(" ".join(words), limit=top)
+            hits += [hit for hit in found if hit.record.namespace == place]
+        hits.sort(key=lambda hit: (-hit.score, int(hit.record.id)))
+        shown = [
+            {"score": hit.score, "reason": hit.reason, "record": _encode([hit.record])[0]} for hit in hits[:top]
+        ]
         terminal.print_either(
-            as_json, lambda: {"hits": shown}, show=lambda: _print_records([record for _, record in hits], top=top)
+            as_json, lambda: {"hits": shown}, show=lambda: _print_records([hit.record for hit in hits], top=top)
         )
 
 
@@ -128,10 +130,10 @@ def search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool
 @_with_namespaces
 @json_option("Print the record and its history as JSON.")
 @click.pass_obj
-def show_command(folder: str, /, record_id: str, as_json: bool, **names: str) -> None:
+def _show_command(folder: str, /, record_id: str, as_json: bool, **names: str) -> None:
     """Print a record in full, with the earlier versions that it superseded."""
     with _opened(folder) as store:
-        record = _find_record(store, record_id, among=Selection(**names))
+        record = _find_record(store, record_id, among=NamespaceFilter(**names))
         earlier = _find_earlier(store, record)
     encoded = {"record": _encode([record])[0], "earlier": _encode(earlier)}
     terminal.print_either(as_json, lambda: encoded, show=lambda: _print_record(record, earlier))
@@ -142,10 +144,10 @@ def show_command(folder: str, /, record_id: str, as_json: bool, **names: str) ->
 @_with_namespaces
 @click.option("--text", help="The new text; default: what $EDITOR gives.")
 @click.pass_obj
-def edit_command(folder: str, /, record_id: str, text: str | None, **names: str) -> None:
+def _edit_command(folder: str, /, record_id: str, text: str | None, **names: str) -> None:
     """Write a new version of a record, whose author is you; the old one stays as history."""
     with _opened(folder) as store:
-        record = _find_record(store, record_id, among=Selection(**names))
+        record = _find_record(store, record_id, among=NamespaceFilter(**names))
         given = click.edit(record.text) if text is None else text
         if given is None or given.rstrip("\n") == record.text:
             say("Nothing was changed.")
@@ -163,13 +165,13 @@ def edit_command(folder: str, /, record_id: str, text: str | None, **names: str)
 @_with_namespaces
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def forget_command(folder: str, /, ids: Sequence[str], yes: bool, **names: str) -> None:
+def _forget_command(folder: str, /, ids: Sequence[str], yes: bool, **names: str) -> None:
     """Forget records and their earlier versions, from the bytes of the memory's file too. What is left is when each
     was forgotten."""
     with _opened(folder) as store:
         found: dict[str, MemoryRecord] = {}
         for record_id in ids:
-            record = _find_record(store, record_id, among=Selection(**names))
+            record = _find_record(store, record_id, among=NamespaceFilter(**names))
             found |= {one.id: one for one in (record, *_find_earlier(store, record))}
         _print_records(list(found.values()), top=len(found))
         if not yes and not sys.stdin.isatty():
@@ -189,11 +191,7 @@ def _opened(folder: str) -> Iterator[SqliteRecordStore]:
         yield store
 
 
-def _search(store: SqliteRecordStore, place: Namespace, *, words: Sequence[str], limit: int) -> list[WordHit]:
-    return store.search_words(place, words, at_s=time.time(), limit=limit)
-
-
-def _find_record(store: SqliteRecordStore, record_id: str, *, among: Selection) -> MemoryRecord:
+def _find_record(store: SqliteRecordStore, record_id: str, *, among: NamespaceFilter) -> MemoryRecord:
     for place in among.find(store):
         found = store.get(place, [record_id])
         if record_id in found and found[record_id].namespace == place:

@@ -21,7 +21,7 @@ from lading.jsonbytes import digest
 from lading.memory.checked_embedder import CheckedEmbedder
 from lading.memory.embedding import Embedder
 from lading.memory.records import Kind, MemoryRecord, Namespace, Origin, Tombstone, Validity
-from lading.memory.retrieval import Hit, Means, Query, Retrieval, find
+from lading.memory.retrieval import Means, MemoryHit, Query, Retrieval, find
 from lading.memory.scoring import SIGNALS, Signal
 from lading.memory.store import LIMITS, MemoryLimits, RecordStore, Vectors
 from lading.registry import lookup
@@ -181,7 +181,7 @@ class AgentMemory:
 
     def search(
         self, query: str, *, kinds: tuple[Kind, ...] = (), limit: int = 10, least_score: float = 0.0
-    ) -> tuple[Hit, ...]:
+    ) -> tuple[MemoryHit, ...]:
         """Return the records that match a query best, best first, each with score and reason; ``least_score``: none
         with a lower one. Raises InputError, StoreError."""
         return self.retrieve(query, kinds=kinds, limit=limit, least_score=least_score).hits
@@ -207,7 +207,7 @@ class AgentMemory:
             kinds=kinds,
             least_score=least_score,
         )
-        return find(self.store, asked, Means(count=count, embedder=self.embedder, signals=_SIGNALS))
+        return find(self.store, asked, means=Means(count=count, embedder=self.embedder, signals=_SIGNALS))
 
     def list(
         self, *, kinds: tuple[Kind, ...] = (), with_history: bool = False, limit: int = MOST_LISTED

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from lading.memory.records import KINDS, Kind
 from lading.memory.rows import encode_key
 from lading.memory.store import Beside, Placed
-from lading.memory.word_search import Shown
+from lading.memory.word_search import RowFilter
 
 
 def list_newest(
@@ -17,12 +17,12 @@ def list_newest(
     *,
     kinds: Collection[Kind],
     key: str,
-    shown: Shown | None,
+    shown: RowFilter | None,
     limit: int,
 ) -> list[int]:
     """Return the numbers of the newest records, newest first. ``shown``: None for superseded and expired ones
     too."""
-    condition, values = shown or Shown("1", ())
+    condition, values = shown or RowFilter("1", ())
     found: list[int] = []
     for namespace in namespaces:
         for kind in kinds or KINDS:
@@ -35,7 +35,7 @@ def list_newest(
 
 
 def list_around(
-    sql: sqlite3.Connection, namespaces: Sequence[int], *, records: Iterable[int], count: int, shown: Shown
+    sql: sqlite3.Connection, namespaces: Sequence[int], *, records: Iterable[int], count: int, shown: RowFilter
 ) -> dict[str, Beside]:
     """Return for each of these records up to ``count`` ones before it and after it, of its namespace."""
     found: dict[str, Beside] = {}

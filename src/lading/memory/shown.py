@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from lading.compaction.excerpts import clip, collapse_spaces
 from lading.compaction.fencing import fence
-from lading.memory.retrieval import Hit
+from lading.memory.retrieval import MemoryHit
 from lading.task.record import ShownMemory
 
 SHOWN_CHARS = 600
@@ -28,7 +28,7 @@ def describe_date(at_s: float) -> str:
         return ""
 
 
-def show_hit(hit: Hit) -> ShownMemory:
+def show_hit(hit: MemoryHit) -> ShownMemory:
     """Return a hit as a model reads it: on one line, which cannot look like a section of anything."""
     record = hit.record
     text = clip(collapse_spaces(record.text), SHOWN_CHARS)

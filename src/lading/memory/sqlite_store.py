@@ -29,7 +29,7 @@ from lading.memory.terms import query_terms
 from lading.memory.vector_rows import find_model, list_unembedded, write_vectors
 from lading.memory.vectors import encode_vector
 from lading.memory.word_index import find_index
-from lading.memory.word_search import Area, Shown, count_term, rank_words
+from lading.memory.word_search import Area, RowFilter, count_term, rank_words
 from lading.stores.sqlite_file import Durability, connect, make_tables, translate_errors
 
 
@@ -266,15 +266,15 @@ def _find_area(sql: sqlite3.Connection, reader: Namespace) -> Area:
     return Area(tuple(row.id for row in rows), sum(row.shown for row in rows), sum(row.terms for row in rows))
 
 
-def _describe_shown(at_s: float, kinds: Collection[Kind] = ()) -> Shown:
+def _describe_shown(at_s: float, kinds: Collection[Kind] = ()) -> RowFilter:
     condition = "record.superseded_by = 0 AND (record.expires_s IS NULL OR record.expires_s > ?)"
     if kinds:
         condition += f" AND record.kind IN ({', '.join('?' * len(kinds))})"
-    return Shown(condition, (at_s, *kinds))
+    return RowFilter(condition, (at_s, *kinds))
 
 
 def _keep_shown(
-    sql: sqlite3.Connection, ranked: Sequence[tuple[int, float]], *, shown: Shown
+    sql: sqlite3.Connection, ranked: Sequence[tuple[int, float]], *, shown: RowFilter
 ) -> list[tuple[int, float]]:
     places = ", ".join("?" * len(ranked))
     rows = sql.execute(

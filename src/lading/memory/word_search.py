@@ -31,7 +31,7 @@ class Area(NamedTuple):
     terms: int
 
 
-class Shown(NamedTuple):
+class RowFilter(NamedTuple):
     """A condition on rows of the table ``record``, with its parameters."""
 
     condition: str
@@ -53,7 +53,7 @@ def count_term(sql: sqlite3.Connection, index: WordIndex, *, area: Area, term: s
 
 
 def rank_words(
-    sql: sqlite3.Connection, index: WordIndex, *, area: Area, words: Sequence[str], shown: Shown, limit: int
+    sql: sqlite3.Connection, index: WordIndex, *, area: Area, words: Sequence[str], shown: RowFilter, limit: int
 ) -> dict[int, dict[str, float]]:
     """Return the best ``limit`` records that have any of the words, each with what every word adds to its score,
     best first; equal ones by number."""
@@ -92,7 +92,7 @@ def _count_rare(terms: Sequence[_Term], *, start: int) -> int:
 
 
 def _write_query(
-    sql: sqlite3.Connection, index: WordIndex, terms: Sequence[_Term], *, area: Area, split: int, shown: Shown
+    sql: sqlite3.Connection, index: WordIndex, terms: Sequence[_Term], *, area: Area, split: int, shown: RowFilter
 ) -> tuple[str, list[object]]:
     """Return a query, with its parameters but for the last, the limit, for records with the index of each of their
     terms and what it adds to the score."""

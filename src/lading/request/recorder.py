@@ -168,14 +168,7 @@ class Recorder:
             Manifest(
                 format=FORMAT,
                 place=RequestPlace(
-                    settings.tenant,
-                    settings.session,
-                    call,
-                    facts.at_s,
-                    facts.cause,
-                    self.task,
-                    self.tools,
-                    self.memory,
+                    *settings.owner, call, facts.at_s, facts.cause, self.task, self.tools, self.memory
                 ),
                 parent=last.checksum,
                 seen=log,

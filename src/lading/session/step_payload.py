@@ -182,7 +182,7 @@ class StepPayload:
         outcome = check_acceptance(
             output, self.step.checklist, evidence=self._know_evidence(engine), checks=self.options.checks
         )
-        left = 0 if outcome.passed else max(self.options.most_repairs - self._repair, 0)
+        left = 0 if outcome.passed else max(self.options.checks.most_repairs - self._repair, 0)
         outcome = msgspec.structs.replace(outcome, repairs_left=left)
         self._failed = outcome if left else None
         self._repair += bool(left)

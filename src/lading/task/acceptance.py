@@ -21,7 +21,7 @@ from lading.task import patterns
 from lading.task.evidence import may_prove
 from lading.task.json_schema import find_mismatch
 from lading.task.task import Checklist, ChecklistItem
-from lading.validation import did_you_mean
+from lading.validation import check_count, did_you_mean
 
 Check: TypeAlias = Callable[[str], object]
 Judge: TypeAlias = Callable[[ChecklistItem, str], object]
@@ -34,12 +34,17 @@ _HEADER = re.compile(r"^\s*(?:#{1,6}\s*)?(?:\*\*)?(.+?)(?:\*\*)?\s*:?(?:\*\*)?\s
 
 
 class Checks(Struct, frozen=True, kw_only=True):
-    """Functions of the caller. They return a bool, or a text that says what is wrong (empty: nothing)."""
+    """How answers are checked. Functions of the caller return a bool, or a text that says what is wrong (empty: nothing)."""
 
     functions: Mapping[str, Check] = {}
     """By the name that a checklist item gives as argument."""
     judge: Judge | None = None
     """For items with the proof ``judge``: a model of yours."""
+    most_repairs: int = 2
+    """Payloads that ask to repair a failed answer, one after another."""
+
+    def __post_init__(self) -> None:
+        check_count(self.most_repairs, name="most_repairs")
 
 
 class ItemOutcome(Struct, frozen=True):

@@ -70,8 +70,7 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
     planner: Restate | None = None
     """Answers an invalid pack with a step that replaces it; None: the error is raised."""
     checks: Checks = Checks()
-    """Functions and the judge of acceptance."""
-    most_repairs: int = 2
+    """Functions and the judge of acceptance, and how often a repair is asked for."""
     tools: ToolPolicy = ToolPolicy()
     """How the step's tools are set apart, and whether the model searches for others."""
 
@@ -80,8 +79,8 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
         for name, given in (("evidence", self.evidence), ("memory", self.memory), ("planner", self.planner)):
             if given is not None and not callable(given):
                 raise InputError(f"{name} is {given!r}; give a function.")
-        if not 0 <= self.memory_threshold <= 1 or self.most_repairs < 0:
-            raise InputError("Give a memory_threshold from 0 to 1, and a most_repairs from 0 on.")
+        if not 0 <= self.memory_threshold <= 1:
+            raise InputError("Give a memory_threshold from 0 to 1.")
         if self.contract not in ("header", "system") or self.overflow not in ("value", "document"):
             raise InputError('Choose the contract "header" or "system", and the overflow "value" or "document".')
         read_templates(self.templates)
@@ -150,10 +149,8 @@ def check_required(step: TaskStep, planner: Restate | None = None) -> TaskStep:
 
 
 def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count: Callable[[str], int]) -> Payload:
-    """Make the payload. ``count``: tokens of a text.
-
-    Raises FloorsExceedWindow where the fixed layers leave nothing: split the step. Raises InputError.
-    """
+    """Make the payload. ``count``: tokens of a text. Raises FloorsExceedWindow where the fixed layers leave nothing:
+    split the step. Raises InputError."""
     step, role = context.step, context.step.role
     template = find_template(role, tier=context.tier, own=read_templates(options.templates))
     values = _write_fixed(context, options, count)

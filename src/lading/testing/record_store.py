@@ -1,10 +1,8 @@
-"""The contract of memory stores, as a class of tests to subclass.
+"""The contract of memory stores, as a class of tests. A subclass says how its engine is opened; pytest runs the rest:
 
-A subclass says how its engine is opened; pytest runs the rest:
-
-    class TestMyEngine(RecordStoreContract):
-        def open_records(self, folder, limits):
-            return MyEngine(folder, limits=limits)
+class TestMyEngine(RecordStoreContract):
+    def open_records(self, folder, limits):
+        return MyEngine(folder, limits=limits)
 """
 
 from __future__ import annotations
