@@ -40,14 +40,14 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LINE_FILES = {"session": 46, "client": 63}
-LINE_FUNCTIONS = {"session": 219, "client": 357}
-LINE_CALLS = {"session": 425, "client": 850}
-LINE_STATE = 12
-LINE_LINES = {"session": 9_240, "client": 12_130}
+LINE_FILES = {"session": 48, "client": 65}
+LINE_FUNCTIONS = {"session": 225, "client": 364}
+LINE_CALLS = {"session": 439, "client": 861}
+LINE_STATE = 13
+LINE_LINES = {"session": 9_410, "client": 12_410}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 38_760
-SOURCE_LINES = 57_130
+LOWER_FLOORS_LINES = 44_400
+SOURCE_LINES = 63_690
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

@@ -34,7 +34,7 @@ _HEADER = re.compile(r"^\s*(?:#{1,6}\s*)?(?:\*\*)?(.+?)(?:\*\*)?\s*:?(?:\*\*)?\s
 
 
 class Checks(Struct, frozen=True, kw_only=True):
-    """How answers are checked. Functions of the caller return a bool, or a text that says what is wrong (empty: nothing)."""
+    """How answers are checked. Functions return a bool, or a text that says what is wrong (empty: nothing)."""
 
     functions: Mapping[str, Check] = {}
     """By the name that a checklist item gives as argument."""

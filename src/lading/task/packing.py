@@ -149,8 +149,8 @@ def check_required(step: TaskStep, planner: Restate | None = None) -> TaskStep:
 
 
 def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count: Callable[[str], int]) -> Payload:
-    """Make the payload. ``count``: tokens of a text. Raises FloorsExceedWindow where the fixed layers leave nothing:
-    split the step. Raises InputError."""
+    """Make the payload. ``count``: tokens of a text. Raises FloorsExceedWindow where the fixed layers leave
+    nothing: split the step. Raises InputError."""
     step, role = context.step, context.step.role
     template = find_template(role, tier=context.tier, own=read_templates(options.templates))
     values = _write_fixed(context, options, count)

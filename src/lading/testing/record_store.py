@@ -1,4 +1,4 @@
-"""The contract of memory stores, as a class of tests. A subclass says how its engine is opened; pytest runs the rest:
+"""The contract of memory stores, as a class of tests. A subclass says how its engine is opened; pytest runs them:
 
 class TestMyEngine(RecordStoreContract):
     def open_records(self, folder, limits):
