@@ -256,8 +256,8 @@ def test_a_listed_file_may_be_long_but_not_without_end(tmp_path: Path, monkeypat
 
 def test_a_listed_function_may_be_wide_but_not_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_limits, "WIDE_FUNCTIONS", {"src/lading/room.py:wrap": "options of users"})
-    path, names = "src/lading/room.py", "abcdefghijkl"
-    for width, said in ((11, []), (12, ["wrap has 12 parameters; at most 11"])):
+    path, names = "src/lading/room.py", "abcdefghijklm"
+    for width, said in ((12, []), (13, ["wrap has 13 parameters; at most 12"])):
         text = DOC + f"def wrap(*, {', '.join(names[:width])}):\n    'It.'\n"
         assert [breach.what for breach in breaches(tree(tmp_path, {path: text}))] == said
     other = tree(tmp_path, {path: DOC + f"def fit(*, {', '.join(names[:9])}):\n    'It.'\n"})
