@@ -28,7 +28,7 @@ _ALL = 1_000_000_000
 
 
 class FolderIndex(NamedTuple):
-    """What one run has done: passages by their number, and files that were left out."""
+    """The outcome of a run: passages by what was done with them, and files that were left out."""
 
     files: int = 0
     added: int = 0
