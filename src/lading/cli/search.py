@@ -37,7 +37,7 @@ def command(folder: str, words: Sequence[str], session: str, tenant: str, top: i
     """Find the messages in the logs of STORE that WORDS, such as a question, are about, best first. ``lading why``
     searches requests for an exact text.
 
-    The index is kept in the folder search of STORE, and what was added since the last search is read first; where it
+    The index is kept in the folder search of STORE, and new messages are read into it first; where it
     cannot be written it is made in memory. Of a message the first 200,000 characters are searched.
 
     Exit code 0: something was found. 1: nothing. 2: the store or the arguments cannot be used.
