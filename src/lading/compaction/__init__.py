@@ -2,8 +2,8 @@
 
 To add one, write a module with a ``Strategy`` value and one line in ``STRATEGIES``. A strategy reads the view and
 never changes it; the engine turns its drafts into frozen edits, checks the result, and overrules a strategy whose
-drafts break a rule or do not fit. Knows no store, session or client. Start with ``priced.py``, the default,
-and ``strategy_run.py``, which runs it.
+drafts break a rule or do not fit. Knows no store, session or client. Start with ``Strategy`` below, then
+``basic.py`` (a small one), ``priced.py`` (the default) and ``strategy_run.py``, which runs them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ OLD_NAMES = {name.rpartition("/")[2].replace("_", "-"): name for name in STRATEG
     "compact_tool_results": "agentrail/tool_results",
     "session_compaction": "agentrail/session_compaction",
 }
-"""Earlier names of strategies, still accepted."""
+"""Earlier names, still accepted, that of each preset without its folder among them: they hide an equal name."""
 _NO_STRATEGY = (
     "a strategy is a name, module:NAME or a Strategy. Options are not a strategy: convert them with "
     "strategy_for(config), configured(options) or strategy(options) of their package"

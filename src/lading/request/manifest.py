@@ -163,7 +163,9 @@ class Manifest(Struct, frozen=True, omit_defaults=True):
     tool_detail: Detail = "full"
     decisions: tuple[Decision, ...] = ()
     account: Account = 0.0
+    """Of the strategy's carrying cost, after this call."""
     frame: Frame | None = None
+    """None: as in the last manifest that has one."""
     checksum: str = ""
 
     @property

@@ -27,6 +27,7 @@ STORES: dict[str, str] = {
     "memory": "lading.stores.memory:open_memory",
     "sqlite": "lading.stores.sqlite:open_sqlite",
 }
+"""By the name that ``open_store`` takes. A ``Session`` takes a store or a folder; commands read SQLite alone."""
 
 NO_BLOBS: Mapping[str, bytes] = MappingProxyType({})
 

@@ -2,7 +2,7 @@
 
 Each format has a folder and one ``Wire``: plain functions over plain values. Its ``Layout`` names the fields of a
 body for all other rooms, which never name one themselves (``scripts/check_limits.py``). To add a format, write a
-module with a ``Wire`` and one line in ``WIRES``, or an entry point of the group ``lading.wire`` under the wire's
+folder with a ``Wire`` and one line in ``WIRES``, or an entry point of the group ``lading.wire`` under the wire's
 name. Knows no budget, strategy or session. Start with ``Wire`` below and ``layout.py``, then ``openai_chat/``.
 """
 
