@@ -74,7 +74,13 @@ def index_folder(
             advance(1)
     # A file that cannot be read now is not gone.
     kept = {f"{SOURCE}{name}/{shown}" for shown, _ in total.left_out}
-    gone = [record for source, records in known.items() if source not in kept for record in records]
+    prefix = f"{SOURCE}{name}/"
+    gone = [
+        record
+        for source, records in known.items()
+        if source not in kept and folder.lacks(source.removeprefix(prefix))
+        for record in records
+    ]
     _forget(memory, gone)
     return total._replace(forgotten=total.forgotten + len(gone))
 
