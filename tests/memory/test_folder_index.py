@@ -109,3 +109,11 @@ def test_a_file_behind_the_listed_entries_is_not_gone(tmp_path: Path, monkeypatc
         assert len(memory.list()) == 2
         (notes / "b.md").unlink()
         assert index_folder(memory, notes).forgotten == 1
+
+
+def test_folders_of_one_name_are_kept_apart(tmp_path: Path, memory: AgentMemory) -> None:
+    for place in ("one", "two"):
+        (tmp_path / place / "notes").mkdir(parents=True)
+        (tmp_path / place / "notes" / f"{place}.md").write_text(f"Of {place}.\n")
+        assert index_folder(memory, tmp_path / place / "notes").forgotten == 0
+    assert texts(memory) == ["Of one.", "Of two."]
