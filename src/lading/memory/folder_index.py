@@ -51,9 +51,10 @@ def index_folder(
     """Bring the records of a folder up to date with its notes: files ``*.md``, ``*.markdown`` and ``*.txt`` at any
     depth, among its first 5,000 entries, without hidden ones and links.
 
-    They are data, of the author ``tool``, for all sessions of the memory's user and agent. ``name``: of the folder
-    in the records' sources; default: its own with digits of its place's digest. ``advance`` is called with 1 after each file. Raises InputError for
-    what is no folder, MemoryFull, StoreError; files before the error are up to date.
+    They are data, of the author ``tool``, for all sessions of the memory's user and agent. ``name``: of the
+    folder in the records' sources; default: its own with digits of its place's digest. ``advance`` is called with
+    1 after each file. Raises InputError for what is no folder, MemoryFull, StoreError; files before the error are
+    up to date.
     """
     folder = open_folder(path)
     if not os.path.isdir(folder.root):
