@@ -95,3 +95,25 @@ def test_what_cannot_be_read_is_left_out_with_its_reason_and_not_forgotten(
 def test_what_is_no_folder_is_refused(tmp_path: Path, memory: AgentMemory) -> None:
     with pytest.raises(InputError, match="no such folder"):
         index_folder(memory, tmp_path / "nowhere")
+
+
+def test_a_file_behind_the_listed_entries_is_not_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name in "ab":
+        (notes / f"{name}.md").write_text(f"A note about {name}.")
+    with open_memory() as memory:
+        index_folder(memory, notes)
+        monkeypatch.setattr("lading.presets.agentrail.folder.MOST_SEEN", 1)
+        assert index_folder(memory, notes).forgotten == 0
+        assert len(memory.list()) == 2
+        (notes / "b.md").unlink()
+        assert index_folder(memory, notes).forgotten == 1
+
+
+def test_folders_of_one_name_are_kept_apart(tmp_path: Path, memory: AgentMemory) -> None:
+    for place in ("one", "two"):
+        (tmp_path / place / "notes").mkdir(parents=True)
+        (tmp_path / place / "notes" / f"{place}.md").write_text(f"Of {place}.\n")
+        assert index_folder(memory, tmp_path / place / "notes").forgotten == 0
+    assert texts(memory) == ["Of one.", "Of two."]

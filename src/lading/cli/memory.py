@@ -167,7 +167,7 @@ def _edit_command(folder: str, /, record_id: str, text: str | None, **names: str
 @click.option("--tenant", default="default", show_default=True, metavar="NAME", help="The tenant of the memory.")
 @click.option("--user", default="", metavar="NAME", help="Its user; default: for all.")
 @click.option("--agent", default="", metavar="NAME", help="Its agent; default: for all.")
-@click.option("--name", default="", help="Name of the folder in the records; default: its own.")
+@click.option("--name", default="", help="Name of the folder in the records; default: its own with a digest.")
 @json_option("Print the counts and what was left out as JSON.")
 @click.pass_obj
 def _index_command(

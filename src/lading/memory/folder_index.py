@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from lading.errors import InputError
+from lading.jsonbytes import digest
 from lading.memory.agent_memory import AgentMemory
 from lading.memory.records import MemoryRecord, Origin
 from lading.presets.agentrail.folder import Folder, FoundFile, open_folder
@@ -25,6 +26,7 @@ SOURCE = "file:"
 """Start of the source of a record that is a passage: ``file:FOLDER/PATH``."""
 _HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t#]*")
 _ALL = 1_000_000_000
+_DIGITS = 8
 
 
 class FolderIndex(NamedTuple):
@@ -49,15 +51,17 @@ def index_folder(
     """Bring the records of a folder up to date with its notes: files ``*.md``, ``*.markdown`` and ``*.txt`` at any
     depth, among its first 5,000 entries, without hidden ones and links.
 
-    They are data, of the author ``tool``, for all sessions of the memory's user and agent. ``name``: of the folder
-    in the records' sources; default: its own. ``advance`` is called with 1 after each file. Raises InputError for
-    what is no folder, MemoryFull, StoreError; files before the error are up to date.
+    They are data, of the author ``tool``, for all sessions of the memory's user and agent. ``name``: of the
+    folder in the records' sources; default: its own with digits of its place's digest. ``advance`` is called with
+    1 after each file. Raises InputError for what is no folder, MemoryFull, StoreError; files before the error are
+    up to date.
     """
     folder = open_folder(path)
     if not os.path.isdir(folder.root):
         raise InputError("There is no such folder of notes. Give the path of one that exists.")
-    name = name or os.path.basename(folder.root)
     check(name, str, advice="the name of a folder is a text")
+    # Two folders may have one base name, and their records must not be taken for each other's.
+    name = name or f"{os.path.basename(folder.root)}-{digest(os.fsencode(folder.root))[:_DIGITS]}"
     known = _find_known(memory, f"{SOURCE}{name}/")
     total = FolderIndex()
     for file in sorted(folder.list_files()):
@@ -74,7 +78,13 @@ def index_folder(
             advance(1)
     # A file that cannot be read now is not gone.
     kept = {f"{SOURCE}{name}/{shown}" for shown, _ in total.left_out}
-    gone = [record for source, records in known.items() if source not in kept for record in records]
+    prefix = f"{SOURCE}{name}/"
+    gone = [
+        record
+        for source, records in known.items()
+        if source not in kept and folder.lacks(source.removeprefix(prefix))
+        for record in records
+    ]
     _forget(memory, gone)
     return total._replace(forgotten=total.forgotten + len(gone))
 
