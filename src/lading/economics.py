@@ -1,7 +1,7 @@
 """Prices, the prompt cache, and break-even of an edit (price rule): ``is_due(account, edit_price(...))``.
 
-Pure: prices are arguments, relative to one base input token: ``read`` for a token read from the cache, ``write`` for
-one written to it, 1 for an uncached one.
+Pure: prices are arguments, relative to one base input token: ``read`` for a token read from the cache, ``write``
+for one written to it, 1 for an uncached one.
 """
 
 from __future__ import annotations
