@@ -195,7 +195,7 @@ def _rank(
     """Return the best of the records that were found and of those beside them, best first."""
     scale = make_score_scale(words, reached.values(), meaning_share=means.embedder.share if means.embedder else 0.0)
     scores = {name: score_words(by_word, scale, signals=means.signals) for name, by_word in reached.items()}
-    best = nsmallest(_SPARE * query.most_hits, scores, key=lambda name: (-scores[name], len(name), name))
+    best = nsmallest(int(_SPARE * query.most_hits), scores, key=lambda name: (-scores[name], len(name), name))
     ranked = [
         raise_score(record, scores[name], question=question, signals=means.signals)
         for name, record in store.get(query.reader, best).items()
