@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import fmean
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from rich.console import Console
@@ -29,13 +30,12 @@ from rich.table import Table
 from bench.plain_bm25 import PlainBm25
 from lading.memory.checked_embedder import CheckedEmbedder
 from lading.memory.embedders import open_embedder
-from lading.memory.neighbourhood import REACH
-from lading.memory.records import Kind, MemoryRecord, Namespace
+from lading.memory.records import MemoryRecord, Namespace
 from lading.memory.reembedding import embed_missing
 from lading.memory.retrieval import MOST_FOUND, Means, Query, find
 from lading.memory.scoring import SIGNALS, Signal
 from lading.memory.sqlite_store import open_records
-from lading.memory.store import Beside, RecordStore, Scored, WordHit
+from lading.memory.store import RecordStore
 from lading.tokens import counter
 
 ROOT = Path(__file__).parents[1]
@@ -72,38 +72,17 @@ class Recall(NamedTuple):
     by_budget: tuple[float, ...]
 
 
-class HeldReads:
-    """The reads of a store that a search makes, each made once: what differs between arms and budgets comes after
-    them."""
+def remember(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a read of a store that is made once: what differs between parts and budgets comes after it."""
+    known: dict[tuple[object, ...], Any] = {}
 
-    def __init__(self, store: RecordStore, records: Sequence[MemoryRecord], *, at_s: float) -> None:
-        self._store = store
-        self._records = {record.id: record for record in records}
-        self._beside = store.around(_READER, self._records, count=REACH, at_s=at_s)
-        self._found: dict[tuple[str, ...], list[WordHit]] = {}
+    def recall(reader: Namespace, wanted: Collection[object], **limits: object) -> Any:
+        key = (reader, tuple(wanted), *limits.values())
+        if key not in known:
+            known[key] = read(reader, wanted, **limits)
+        return known[key]
 
-    def get(self, reader: Namespace, ids: Collection[str]) -> dict[str, MemoryRecord]:
-        """Return the records of these ids."""
-        return {name: self._records[name] for name in sorted(ids, key=int)}
-
-    def around(self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float) -> dict[str, Beside]:
-        """Return what is beside these records."""
-        return {name: self._beside[name] for name in ids}
-
-    def search_words(
-        self, reader: Namespace, words: Sequence[str], *, at_s: float, limit: int, kinds: Collection[Kind] = ()
-    ) -> list[WordHit]:
-        """Return the records that have any of the words."""
-        key = (str(limit), *words)
-        if key not in self._found:
-            self._found[key] = self._store.search_words(reader, words, at_s=at_s, limit=limit, kinds=kinds)
-        return self._found[key]
-
-    def search_vector(
-        self, reader: Namespace, vector: Sequence[float], *, model: str, at_s: float, limit: int
-    ) -> list[Scored]:
-        """Return the records nearest to a vector."""
-        return self._store.search_vector(reader, vector, model=model, at_s=at_s, limit=limit)
+    return recall
 
 
 def read_conversations(file: Path) -> list[Conversation]:
@@ -156,7 +135,8 @@ def prepare_memory(conversation: Conversation, embedder: CheckedEmbedder | None)
     places = {record.id: at for at, record in enumerate(added)}
     if embedder is not None:
         embed_missing(store, embedder, tenant=_READER.tenant)
-    held = cast(RecordStore, HeldReads(store, added, at_s=now_s))
+    reads = {name: remember(getattr(store, name)) for name in ("get", "around", "search_words", "search_vector")}
+    held = cast(RecordStore, SimpleNamespace(**reads))
 
     def choose(question: str, budget_tokens: int, signals: AbstractSet[Signal] = SIGNALS) -> AbstractSet[int]:
         means = Means(

@@ -250,8 +250,8 @@ def open_records(
     """Open the memory of a folder, or one in this process's memory for None.
 
     With ``create`` a missing folder (not its parents) and file are made, with an index in FTS5 where SQLite has it;
-    ``with_fts5`` says otherwise. Raises like ``lading.stores.sqlite.open_sqlite``, and StoreError for a file with an
-    index in FTS5 where SQLite lacks it.
+    ``with_fts5`` says otherwise. Raises like ``lading.stores.sqlite.open_sqlite``, and StoreError for a file with
+    an index in FTS5 where SQLite lacks it.
     """
     can_use = has_fts5()
     if with_fts5 and not can_use:
