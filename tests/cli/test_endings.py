@@ -84,6 +84,7 @@ COMMAND_LINES = {
     "show": ("STORE",),
     "why": ("STORE", "Look around."),
     "cite-check": ("SESSION", "--store", "STORE"),
+    "search": ("STORE", "look around"),
     "memory": ("STORE", "list"),
     "tune": ("STEPS",),
     "diff": ("STORE@s:1", "STORE@s:2"),

@@ -119,3 +119,19 @@ def test_a_folder_without_a_memory_is_left_as_it_is(tmp_path: Path) -> None:
     ended = run(tmp_path, "list")
     assert (ended.code, "memory.db is missing" in ended.err) == (2, True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_notes_is_indexed_and_what_is_left_out_is_said(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("# Berths\n\nBerth 4 is leased until 2031.\n")
+    (notes / "b.md").write_bytes(b"\0")
+    store = tmp_path / "memory"
+    first = lading("memory", store, "index", notes, "--user", "ada", "--json")
+    assert json.loads(first.out)["added"] == 1
+    again = lading("memory", store, "index", notes, "--user", "ada")
+    assert "0 passages added, 0 changed, 0 forgotten, 1 as before" in again.out
+    assert "left out: b.md, as it is no text" in again.out
+    found = json.loads(run(store, "search", "berth", "4", "--json").out)["hits"]
+    assert found[0]["record"]["text"] == "Berths: Berth 4 is leased until 2031."
+    assert lading("memory", store, "index", tmp_path / "nowhere").code == 2

@@ -37,6 +37,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "top": ("store", "--once"),
     "show": ("store@session:1",),
     "why": ("store", "Hello"),
+    "search": ("store", "Hello"),
     "memory": ("store", "list"),
     "tune": ("store",),
     "strict-provider": ("--script", "in/script.json", "--", "true"),

@@ -17,7 +17,8 @@ from lading.cli.explanations import format_time
 from lading.cli.options import json_option
 from lading.cli.tables import Column, format_count, print_items, say
 from lading.errors import InputError
-from lading.memory.agent_memory import AgentMemory
+from lading.memory.agent_memory import AgentMemory, open_memory
+from lading.memory.folder_index import FolderIndex, index_folder
 from lading.memory.records import KINDS, MemoryRecord, Namespace, Origin
 from lading.memory.retrieval import MemoryHit
 from lading.memory.sqlite_store import SqliteRecordStore, open_records
@@ -55,8 +56,8 @@ class NamespaceFilter(Struct, frozen=True):
 @click.argument("folder", metavar="STORE")
 @click.pass_context
 def command(ctx: click.Context, folder: str) -> None:
-    """List, search, show, edit or forget the records of the memory in the folder STORE. Its commands take --tenant,
-    --user, --agent and --session, which name the namespaces concerned; without one, they are about all.
+    """List, search, show, edit, forget or index the records of the memory in the folder STORE. Its commands take
+    --tenant, --user, --agent and --session, which name the namespaces concerned; without one, they are about all.
 
     \b
     Examples:
@@ -64,6 +65,7 @@ def command(ctx: click.Context, folder: str) -> None:
       lading memory ./store search "backup server"
       lading memory ./store edit 17 --text "The server is in Bergen."
       lading memory ./store forget 17 18
+      lading memory ./store index ./notes --user ada
     """
     ctx.obj = folder
 
@@ -160,6 +162,28 @@ def _edit_command(folder: str, /, record_id: str, text: str | None, **names: str
         say("It is a standing instruction now, because you wrote it.")
 
 
+@command.command("index")
+@click.argument("notes", metavar="FOLDER")
+@click.option("--tenant", default="default", show_default=True, metavar="NAME", help="The tenant of the memory.")
+@click.option("--user", default="", metavar="NAME", help="Its user; default: for all.")
+@click.option("--agent", default="", metavar="NAME", help="Its agent; default: for all.")
+@click.option("--name", default="", help="Name of the folder in the records; default: its own with a digest.")
+@json_option("Print the counts and what was left out as JSON.")
+@click.pass_obj
+def _index_command(
+    folder: str, /, notes: str, tenant: str, user: str, agent: str, name: str, *, as_json: bool
+) -> None:
+    """Bring the records of FOLDER up to date with its notes: one for each passage of a Markdown or text file. The
+    memory is made where there is none."""
+    with (
+        terminal.report_errors(),
+        open_memory(folder, tenant=tenant, user=user, agent=agent) as memory,
+        terminal.show_progress("indexing", None) as advance,
+    ):
+        done = index_folder(memory, notes, name=name, advance=advance)
+    terminal.print_either(as_json, done._asdict, show=lambda: _print_index(done))
+
+
 @command.command("forget")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @_with_namespaces
@@ -183,6 +207,15 @@ def _forget_command(folder: str, /, ids: Sequence[str], yes: bool, **names: str)
             wanted = [record.id for record in found.values() if record.namespace == place]
             store.forget(place, wanted, at_s=time.time())
     say(f"{format_count(len(found), 'record')} forgotten. {_STAYS}")
+
+
+def _print_index(done: FolderIndex) -> None:
+    say(
+        f"{format_count(done.files, 'file')}: {done.added:,} passages added, {done.changed:,} changed, "
+        f"{done.forgotten:,} forgotten, {done.unchanged:,} as before."
+    )
+    for path, reason in done.left_out:
+        say(f"left out: {terminal.make_printable(path)}, as {reason}")
 
 
 @contextmanager

@@ -96,6 +96,11 @@ class AgentMemory:
         self._clock, self._owns_store = clock, owns_store
 
     @property
+    def shared_namespace(self) -> Namespace:
+        """The namespace of what all sessions of this user and agent share."""
+        return replace(self.namespace, session="")
+
+    @property
     def now_s(self) -> float:
         """The time by the memory's clock, in seconds since 1970."""
         return self._clock()
@@ -127,7 +132,7 @@ class AgentMemory:
             MemoryRecord(
                 text=text,
                 kind=kind,
-                namespace=replace(self.namespace, session=""),
+                namespace=self.shared_namespace,
                 key=key,
                 origin=origin,
                 validity=validity,
@@ -144,9 +149,15 @@ class AgentMemory:
         if len(text.encode(errors="backslashreplace")) > INSTRUCTION_BYTES:
             most = f"{INSTRUCTION_BYTES:,} bytes"
             raise InputError(f"A standing instruction has at most {most}. Keep elsewhere what it quotes.")
-        namespace = replace(self.namespace, session="")
-        origin = Origin(author=author)
-        return self._add(MemoryRecord(text=text, kind="instruction", namespace=namespace, key=key, origin=origin))
+        return self._add(
+            MemoryRecord(
+                text=text,
+                kind="instruction",
+                namespace=self.shared_namespace,
+                key=key,
+                origin=Origin(author=author),
+            )
+        )
 
     def note(
         self, text: str, *, key: str = "", ttl_s: float | None = None, origin: Origin = BY_CODE
@@ -248,23 +259,35 @@ class AgentMemory:
     ) -> None:
         self.close()
 
+    def add_records(self, records: Sequence[MemoryRecord]) -> tuple[MemoryRecord, ...]:
+        """Add records as they are, in one transaction, and return them with their ids. Raises InputError,
+        MemoryFull, StoreError: nothing is added then."""
+        if not records:
+            return ()
+        return self.store.add(records, vectors=self._embed([one.text for one in records]), at_s=self.now_s)
+
+    def supersede(self, older: MemoryRecord, *, by: MemoryRecord) -> MemoryRecord:
+        """Add a record in place of an older one, which stays as its history. Raises InputError, MemoryFull,
+        StoreError."""
+        vectors = self._embed([by.text])
+        return self.store.supersede(older.namespace, older.id, by=by, vectors=vectors, at_s=self.now_s)
+
     def _add(self, record: MemoryRecord) -> MemoryRecord:
-        now_s = self.now_s
         _check_key(record.key)
-        written = replace(record, created_s=now_s)
-        (added,) = self.store.add([written], vectors=self._embed(record.text), at_s=now_s)
+        (added,) = self.add_records([replace(record, created_s=self.now_s)])
         return added
 
-    def _embed(self, text: str) -> Vectors | None:
-        """Return the vector of a text. Without one the record is found by its words."""
+    def _embed(self, texts: Sequence[str]) -> Vectors | None:
+        """Return the vectors of texts. Without them the records are found by their words."""
         if self.embedder is None:
             return None
         try:
-            [vector] = self.embedder.embed([text], purpose="document")
+            vectors = self.embedder.embed(texts, purpose="document")
         except EmbeddingFailed as failure:
-            _log.warning("A record has no vector, and is found by its words alone: %s", failure)
+            _log.warning("Records have no vectors, and are found by their words alone: %s", failure)
             return None
-        return Vectors(self.embedder.name, self.embedder.size, {"0": vector})
+        by_position = {str(at): vector for at, vector in enumerate(vectors)}
+        return Vectors(self.embedder.name, self.embedder.size, by_position)
 
 
 def open_memory(

@@ -50,7 +50,7 @@ class Origin(Struct, frozen=True, omit_defaults=True):
 
     author: Author = "code"
     source: str = ""
-    """The address of the log entry or artifact that holds it; empty: none."""
+    """The address of the log entry or artifact that holds it, or ``file:FOLDER/PATH``; empty: none."""
     step: str = ""
     """The step in which it was written."""
     confidence: float = 1.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from lading.addresses import parse
+from lading.addresses import SCHEME, parse
 from lading.effects import attempt, describe_error
 from lading.engine import Engine
 from lading.errors import LadingError
@@ -170,7 +170,7 @@ def _write(header: str, rules: list[str]) -> str:
 
 def _is_in_conversation(engine: Engine, record: MemoryRecord) -> bool:
     """Whether the message by which a record was written in this session is still shown as it was."""
-    if not record.origin.source:
+    if not record.origin.source.startswith(SCHEME):
         return False
     place = parse(record.origin.source, within=engine.settings.owner)
     if (place.tenant, place.session) != engine.settings.owner or place.kind != "log":

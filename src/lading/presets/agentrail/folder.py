@@ -78,6 +78,16 @@ class Folder(Struct, frozen=True):
                         facts = entry.stat(follow_symlinks=False)
                         yield FoundFile(f"{prefix}{entry.name}", facts.st_size, facts.st_mtime)
 
+    def lacks(self, name: str) -> bool:
+        """Whether there is certainly no such file here; one that cannot be reached may be there."""
+        path = os.path.join(self.root, *name.split("/"))
+        try:
+            return os.path.realpath(path, strict=True) != path or not os.path.isfile(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except (OSError, ValueError):
+            return False
+
     def _scan(self, path: str) -> list[os.DirEntry[str]]:
         found: list[os.DirEntry[str]] = []
         with suppress(OSError), os.scandir(path) as entries:
