@@ -14,13 +14,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple, TypeAlias
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from rich.console import Console
 from rich.progress import Progress
@@ -34,6 +35,7 @@ from lading.memory.reembedding import embed_missing
 from lading.memory.retrieval import MOST_FOUND, Means, Query, find
 from lading.memory.scoring import SIGNALS, Signal
 from lading.memory.sqlite_store import open_records
+from lading.memory.store import RecordStore
 from lading.tokens import counter
 
 ROOT = Path(__file__).parents[1]
@@ -68,6 +70,19 @@ class Recall(NamedTuple):
     conversation: str
     category: int
     by_budget: tuple[float, ...]
+
+
+def remember(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a read of a store that is made once: what differs between parts and budgets comes after it."""
+    known: dict[tuple[object, ...], Any] = {}
+
+    def recall(reader: Namespace, wanted: Collection[object], **limits: object) -> Any:
+        key = (reader, tuple(wanted), *limits.values())
+        if key not in known:
+            known[key] = read(reader, wanted, **limits)
+        return known[key]
+
+    return recall
 
 
 def read_conversations(file: Path) -> list[Conversation]:
@@ -116,9 +131,12 @@ def prepare_memory(conversation: Conversation, embedder: CheckedEmbedder | None)
     records = [make_record(text) for text in conversation.texts]
     now_s = max(record.created_s for record in records) + 1
     store = open_records(None)
-    places = {record.id: at for at, record in enumerate(store.add(records, at_s=now_s))}
+    added = store.add(records, at_s=now_s)
+    places = {record.id: at for at, record in enumerate(added)}
     if embedder is not None:
         embed_missing(store, embedder, tenant=_READER.tenant)
+    reads = {name: remember(getattr(store, name)) for name in ("get", "around", "search_words", "search_vector")}
+    held = cast(RecordStore, SimpleNamespace(**reads))
 
     def choose(question: str, budget_tokens: int, signals: AbstractSet[Signal] = SIGNALS) -> AbstractSet[int]:
         means = Means(
@@ -127,7 +145,7 @@ def prepare_memory(conversation: Conversation, embedder: CheckedEmbedder | None)
         query = Query(
             text=question, reader=_READER, at_s=now_s, budget_tokens=budget_tokens, most_hits=2 * MOST_FOUND
         )
-        return {places[hit.record.id] for hit in find(store, query, means=means).hits}
+        return {places[hit.record.id] for hit in find(held, query, means=means).hits}
 
     return choose
 

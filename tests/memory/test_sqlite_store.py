@@ -192,3 +192,19 @@ def test_values_of_other_types_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="as MemoryRecord"):
             store.add([{"text": "x"}], at_s=1.0)  # type: ignore[list-item]
         assert store.list_records(OWNER, at_s=1.0) == ()
+
+
+def test_a_file_with_fts5_says_so_to_a_sqlite_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(open_records(tmp_path, with_fts5=True)) as store:
+        store.add([RECORD], at_s=1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr("lading.memory.sqlite_store.has_fts5", lambda: False)
+        with pytest.raises(StoreError, match=r"FTS5, which this build of SQLite .* lacks; nothing is damaged"):
+            open_records(tmp_path)
+        with pytest.raises(InputError, match="no FTS5"):
+            open_records(tmp_path / "other", with_fts5=True)
+        with closing(open_records(tmp_path / "plain")) as store:
+            store.add([RECORD], at_s=1.0)
+        open_records(tmp_path / "plain").close()
+    with closing(open_records(tmp_path)) as store:
+        assert [hit.id for hit in store.search_words(OWNER, ["oslo"], at_s=2.0, limit=5)] == ["1"]

@@ -39,6 +39,8 @@ from lading.validation import check, check_count
 
 MOST_FOUND = 100
 """Records that each of the words and the vectors find; those beside them are hits too."""
+_FEWEST_FOUND = 15
+"""For few hits fewer records are found: as many more than twice the hits."""
 _SPARE = 2
 """As many records as hits are read: the persons and times that they are about can change their order."""
 
@@ -155,8 +157,9 @@ def _search(
     events: list[RetrievalReduced],
 ) -> Evidence:
     """Return what the records found by words and by vectors have, by id."""
+    limit = min(MOST_FOUND, 2 * query.most_hits + _FEWEST_FOUND)
     hits = store.search_words(
-        query.reader, [word.word for word in words], at_s=query.at_s, limit=MOST_FOUND, kinds=query.kinds
+        query.reader, [word.word for word in words], at_s=query.at_s, limit=limit, kinds=query.kinds
     )
     found: Evidence = {hit.id: dict(hit.by_word) for hit in hits}
     if means.embedder is None or "vectors" not in means.signals or not query.text.strip():
@@ -166,7 +169,7 @@ def _search(
     except EmbeddingFailed as failure:
         events.append(RetrievalReduced("embedder", str(failure)))
         return found
-    near = store.search_vector(query.reader, vector, model=means.embedder.name, at_s=query.at_s, limit=MOST_FOUND)
+    near = store.search_vector(query.reader, vector, model=means.embedder.name, at_s=query.at_s, limit=limit)
     if near:
         lowest, highest = near[-1].score, near[0].score
         for hit in near:

@@ -83,7 +83,8 @@ def read_records(
         part = wanted[start : start + _BATCH]
         rows = sql.execute(
             f"SELECT {_COLUMNS} FROM {_SOURCE} WHERE record.id IN ({_mark_places(part)}) "
-            f"AND record.namespace IN ({_mark_places(namespaces)}) ORDER BY record.id",
+            # The sign keeps SQLite from reading every record of the namespace by an index.
+            f"AND +record.namespace IN ({_mark_places(namespaces)}) ORDER BY record.id",
             (*part, *namespaces),
         )
         found.update((row[0], _decode(row)) for row in rows)

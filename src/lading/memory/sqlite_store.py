@@ -28,7 +28,7 @@ from lading.memory.store import LIMITS, Beside, MemoryLimits, Scored, Vectors, W
 from lading.memory.terms import query_terms
 from lading.memory.vector_rows import find_model, list_unembedded, write_vectors
 from lading.memory.vectors import encode_vector
-from lading.memory.word_index import find_index
+from lading.memory.word_index import Fts5Index, find_index
 from lading.memory.word_search import Area, RowFilter, count_term, rank_words
 from lading.stores.sqlite_file import Durability, connect, make_tables, translate_errors
 
@@ -250,13 +250,23 @@ def open_records(
     """Open the memory of a folder, or one in this process's memory for None.
 
     With ``create`` a missing folder (not its parents) and file are made, with an index in FTS5 where SQLite has it;
-    ``with_fts5`` says otherwise. Raises like ``lading.stores.sqlite.open_sqlite``.
+    ``with_fts5`` says otherwise. Raises like ``lading.stores.sqlite.open_sqlite``, and StoreError for a file with
+    an index in FTS5 where SQLite lacks it.
     """
-    kind = describe_file(with_fts5=has_fts5() if with_fts5 is None else with_fts5)
+    can_use = has_fts5()
+    if with_fts5 and not can_use:
+        raise InputError("This build of SQLite has no FTS5; leave with_fts5 out.")
+    kind = describe_file(with_fts5=can_use if with_fts5 is None else with_fts5)
     if folder is None:
         place, connection = Path(":memory:"), make_tables(":memory:", kind)
     else:
         place, connection = Path(folder), connect(Path(folder), kind=kind, durability=durability, create=create)
+    if not can_use and isinstance(find_index(connection), Fts5Index):
+        connection.close()
+        raise StoreError(
+            f"The memory in {place} has its index of words in FTS5, which this build of SQLite "
+            f"({sqlite3.sqlite_version}) lacks; nothing is damaged. Open it with a Python whose SQLite has FTS5."
+        )
     connection.execute("PRAGMA secure_delete = ON")
     return SqliteRecordStore(connection, folder=place, limits=limits)
 
