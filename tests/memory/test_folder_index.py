@@ -104,7 +104,7 @@ def test_a_file_behind_the_listed_entries_is_not_gone(tmp_path: Path, monkeypatc
         (notes / f"{name}.md").write_text(f"A note about {name}.")
     with open_memory() as memory:
         index_folder(memory, notes)
-        monkeypatch.setattr("lading.presets.agentrail.folder.MOST_SEEN", 1)
+        monkeypatch.setattr("lading.folder.MOST_SEEN", 1)
         assert index_folder(memory, notes).forgotten == 0
         assert len(memory.list()) == 2
         (notes / "b.md").unlink()

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from lading.errors import InputError
+from lading.folder import Folder, FoundFile, open_folder
 from lading.jsonbytes import digest
 from lading.memory.agent_memory import AgentMemory
 from lading.memory.records import MemoryRecord, Origin
-from lading.presets.agentrail.folder import Folder, FoundFile, open_folder
 from lading.validation import check
 
 SUFFIXES = (".md", ".markdown", ".txt")

@@ -17,10 +17,10 @@ from msgspec import Struct
 from lading.effects import ContextProvider, RequestContext
 from lading.errors import InputError
 from lading.events import Compacted, Event
+from lading.folder import open_folder
 from lading.history.log import Entry
 from lading.messages import Message, MessageLike
 from lading.presets.agentrail import tool_results
-from lading.presets.agentrail.folder import open_folder
 from lading.presets.agentrail.indexes import (
     describe_date,
     describe_user,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from lading.effects import RequestContext
-from lading.presets.agentrail.folder import Folder, FoundFile, newest, show_name
+from lading.folder import Folder, FoundFile, newest, show_name
 
 SUMMARY_BYTES = 512
 """Bytes of a note, document or skill that are read for its line."""

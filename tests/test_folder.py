@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lading.presets.agentrail import folder
-from lading.presets.agentrail.folder import Folder, newest, open_folder, show_name
+from lading import folder
+from lading.folder import Folder, newest, open_folder, show_name
 
 
 @pytest.fixture
