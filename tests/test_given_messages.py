@@ -86,6 +86,7 @@ TAKES_MESSAGES = {
     "Session.add", "Session.extend", "Session.fork", "Session.handle", "Session.instruct", "Session.update",
     "AsyncSession.add", "AsyncSession.handle", "Engine.append", "Engine.restate", "encode", "steering_message",
     "compact_tool_results", "steps_of", "View.with_message",
+    "Wire.find_unsuited",
     "Wire.write",
 }  # fmt: skip
 
