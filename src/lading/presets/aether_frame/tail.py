@@ -1,6 +1,6 @@
 """The strategy ``aether_frame/conversation_tail``: the last turns stay verbatim, older ones become a conversation
-summary, answered tool results become digests with pointers. With ``aether_frame/evidence_only`` a result is a digest
-from its first request on.
+summary, answered tool results become digests with pointers. With ``aether_frame/evidence_only`` a result is a
+digest from its first request on.
 
 Edits are made when the user speaks, and when a request does not fit. Differences from the document:
 docs/reference/presets/aether-frame.md.
@@ -12,8 +12,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from lading.compaction import Arrival, Compaction, Pressure, Strategy
-from lading.compaction import basic
+from lading.compaction import Arrival, Compaction, Pressure, Strategy, basic
 from lading.compaction.cutting import find_cut_points
 from lading.compaction.digesting import digest
 from lading.compaction.span_folding import fold_spans, has_unfolded, limit_span, summarize_folds
@@ -37,8 +36,8 @@ class Tail(Struct, frozen=True, forbid_unknown_fields=True):
     slack_percent: float = 10
     """Share of the room, in percent, that each overflow step tries to leave free for what comes next."""
     evidence_only: bool = False
-    """Whether no request shows a raw output, as the document has it: a new result is sent as its summary and address.
-    False: it stays whole until it is answered and the user speaks again."""
+    """Whether no request shows a raw output, as the document has it: a new result is sent as its summary and
+    address. False: it stays whole until it is answered and the user speaks again."""
 
     def __post_init__(self) -> None:
         check_fields(self)
