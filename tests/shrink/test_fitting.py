@@ -103,7 +103,33 @@ def test_clipping_tells_how_much_is_gone_and_makes_nothing_longer(
     text: str, most_chars: int, terms: list[str]
 ) -> None:
     shown = clip(text, most_chars, terms=terms)
-    gone = [int(number.replace(",", "")) for number in re.findall(r"\[([\d,]+) characters left out\]", shown)]
-    rest = re.sub(r"\[[\d,]+ characters left out\]", "", shown)
-    assert len(rest) + sum(gone) == len(text)
+    assert fill_gaps(shown, text) == text
     assert len(shown) <= len(text)
+
+
+def fill_gaps(shown: str, text: str) -> str:
+    """Put back what each note says is left out, by its number of characters."""
+    pieces = re.split(r"\[([\d,]+) characters left out\]", shown)
+    filled = ""
+    for number, piece in enumerate(pieces):
+        filled += text[len(filled) :][: int(piece.replace(",", ""))] if number % 2 else piece
+    return filled
+
+
+@given(
+    st.lists(st.sampled_from(["{", ":", ",", "scheduled_time_est", "18:00", "a", "zz_long_word"]), max_size=60).map(
+        "".join
+    ),
+    st.integers(1, 240),
+)
+def test_clipping_around_words_that_touch_repeats_none(text: str, most_chars: int) -> None:
+    shown = clip(text, most_chars, terms=("scheduled", "time_est", "zz_long", "18:00"))
+    assert fill_gaps(shown, text) == text
+
+
+def test_a_clip_does_not_begin_within_an_address() -> None:
+    line = "artifact://tenant/session/kind/item " * 30
+    for most_chars in range(120, 400):
+        assert set(re.sub(r"\[[\d,]+ characters left out\]", " ", clip(line, most_chars)).split()) == {
+            line.strip().split()[0]
+        }

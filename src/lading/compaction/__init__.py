@@ -37,6 +37,7 @@ STRATEGIES: dict[str, str] = {
     "basic": "lading.compaction.basic:STRATEGY",
     "priced": "lading.compaction.priced:STRATEGY",
     "aether_frame/conversation_tail": "lading.presets.aether_frame.tail:STRATEGY",
+    "aether_frame/evidence_only": "lading.presets.aether_frame.tail:EVIDENCE_ONLY",
     "agentrail/layers": "lading.presets.agentrail.layers:STRATEGY",
     "agentrail/reactive": "lading.presets.agentrail.reactive:STRATEGY",
     "agentrail/session_compaction": "lading.presets.agentrail.session_boundary:STRATEGY",

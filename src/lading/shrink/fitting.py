@@ -107,17 +107,18 @@ def clip(text: str, most_chars: int, *, terms: Iterable[str] = ()) -> str:
     piece = most_chars // 3
     hits = find_spans(text, terms, each=1)[:_WINDOWS]
     window = piece // max(len(hits), 1)
-    around = [(max(at - window // 2, 0), max(at + window - window // 2, end)) for at, end in hits]
-    near = min(_MAX_BORDER_CHARS, piece // 2)
+    near = min(_MAX_BORDER_CHARS, piece)
     done = _find_border(text, piece, step=-1, near=near)
     shown = text[:done]
-    for start, end in (*around, (len(text) - piece, len(text))):
-        start = max(_find_border(text, start, step=1, near=near), done)
-        end = _find_border(text, end, step=-1, near=near)
+    around = [_widen(text, at - window // 2, at, end, at + window - window // 2) for at, end in hits]
+    for start, end in (*around, (_find_border(text, len(text) - piece, step=1, near=near), len(text))):
+        start = max(start, done)
+        if end <= start and end < len(text):
+            continue
         left = start - done
         shown += write_gap_note(left, "character") if left > _NOTE_CHARS else text[done:start]
         shown += text[start:end]
-        done = max(done, end)
+        done = end
     return shown
 
 
@@ -138,6 +139,14 @@ def write_gap_note(count: int, noun: str) -> str:
     return f"[{pluralize(count, noun)} left out]"
 
 
+def _widen(text: str, start: int, first: int, last: int, end: int) -> tuple[int, int]:
+    """Return the borders of a window around a hit: they cut no word, least of all the hit's own."""
+    own_start = _find_border(text, first, step=-1, near=_MAX_BORDER_CHARS)
+    own_end = _find_border(text, last, step=1, near=_MAX_BORDER_CHARS)
+    start = _find_border(text, max(start, 0), step=1, near=_MAX_BORDER_CHARS)
+    return min(start, own_start), max(_find_border(text, end, step=-1, near=_MAX_BORDER_CHARS), own_end)
+
+
 def _find_border(text: str, at: int, *, step: int, near: int) -> int:
     """Find the nearest index in the direction of ``step`` that cuts no word; ``at`` when none is near."""
     place = at
@@ -149,7 +158,7 @@ def _find_border(text: str, at: int, *, step: int, near: int) -> int:
 
 
 def _is_in_word(char: str) -> bool:
-    return char.isalnum() or char in "_-./"
+    return char.isalnum() or char in "_-./:"
 
 
 def _measure_density(text: str, target: Target, count: Count) -> float | None:

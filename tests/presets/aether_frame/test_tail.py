@@ -14,7 +14,7 @@ from lading.engine import Engine, reopen
 from lading.errors import InputError, WindowExceeded
 from lading.messages import Message, Text, ToolResult, own_words, user_text
 from lading.presets.aether_frame.overflow import find_turn_starts
-from lading.presets.aether_frame.tail import DEFAULTS, EVIDENCE, Tail, strategy
+from lading.presets.aether_frame.tail import DEFAULTS, EVIDENCE, RAW_OUTPUT, Tail, strategy
 from lading.request.pack import Pack
 from lading.session.session import Session
 from lading.stores import open_store
@@ -261,3 +261,28 @@ def test_whatever_was_said_requests_are_legal_nothing_is_lost_and_reopening_give
 def test_what_lading_itself_says_begins_no_turn() -> None:
     spoken = [user_text("Do it."), said("Done."), own_words("Loop: something else."), said("Yes.")]
     assert find_turn_starts(admitted(spoken).view) == [0]
+
+
+@pytest.mark.parametrize("wire", sorted(WIRES))
+def test_with_the_evidence_only_rule_no_request_shows_a_raw_output(wire: str) -> None:
+    store = open_store("memory", "")
+    engine = Engine(settings(100_000, strategy="aether_frame/evidence_only", wire=wire), store)
+    engine.append([user_text("Find the port of the proxy."), called("a")])
+    lines = [f"line {number}: nothing of note, checked at {number * 37}" for number in range(400)]
+    engine.append([answered("a", "\n".join([*lines, "proxy port = 8443"]))])
+    pack = ask(engine)
+    (decision,) = pack.manifest.decisions
+    assert (decision.kind, decision.reason) == ("digested", RAW_OUTPUT)
+    (shown,) = find_wire(wire).decode(pack.request).messages[-1].results
+    assert "proxy port = 8443" in shown.text
+    assert lines[200] not in pack.body.decode()
+    (pointer,) = decision.pointers
+    (entry,) = resolve(store, pointer)
+    assert lines[200] in render_text(entry.message)
+
+
+def test_with_the_evidence_only_rule_errors_and_results_of_a_few_words_stay() -> None:
+    engine = Engine(settings(100_000, strategy="aether_frame/evidence_only"))
+    error = Message("tool", (ToolResult("e", (Text("Traceback\n" * 90),), is_error=True),))
+    engine.append([user_text("Do it."), called("a"), answered("a", "42"), called("e"), error])
+    assert ask(engine).manifest.decisions == ()

@@ -1,8 +1,8 @@
 """aether-frame's rules for the history, under its own names and with its own numbers.
 
-``tail.py`` is the strategy ``aether_frame/conversation_tail``, ``overflow.py`` its ordered steps for a request that
-does not fit, ``step_tools.py`` its scope of tools, ``history/truncations.py`` converts decisions to the document's
-``truncation_events``.
+``tail.py`` has the strategies ``aether_frame/conversation_tail`` and ``aether_frame/evidence_only``,
+``overflow.py`` the ordered steps for a request that does not fit, ``step_tools.py`` the scope of tools;
+``history/truncations.py`` converts decisions to the document's ``truncation_events``.
 ``docs/reference/presets/aether-frame.md`` lists the differences from the document, with reasons.
 """
 

@@ -1,5 +1,6 @@
 """The strategy ``aether_frame/conversation_tail``: the last turns stay verbatim, older ones become a conversation
-summary, answered tool results become digests with pointers.
+summary, answered tool results become digests with pointers. With ``aether_frame/evidence_only`` a result is a
+digest from its first request on.
 
 Edits are made when the user speaks, and when a request does not fit. Differences from the document:
 docs/reference/presets/aether-frame.md.
@@ -11,19 +12,20 @@ from functools import partial
 
 from msgspec import Struct
 
-from lading.compaction import Compaction, Pressure, Strategy
-from lading.compaction.basic import admit
+from lading.compaction import Arrival, Compaction, Pressure, Strategy, basic
 from lading.compaction.cutting import find_cut_points
 from lading.compaction.digesting import digest
 from lading.compaction.span_folding import fold_spans, has_unfolded, limit_span, summarize_folds
 from lading.effects import Steps
 from lading.errors import InputError
+from lading.history.log import Draft
 from lading.history.view import View
 from lading.presets.aether_frame import overflow
 from lading.validation import check, check_fields
 
 OLDER_TURNS = "conversation: older than the last {} turns"
 EVIDENCE = "evidence: answered, its raw output is in the store"
+RAW_OUTPUT = "evidence: raw outputs stay in the store"
 
 
 class Tail(Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,6 +35,9 @@ class Tail(Struct, frozen=True, forbid_unknown_fields=True):
     """Turns that stay verbatim, including the one that the user has just begun."""
     slack_percent: float = 10
     """Share of the room, in percent, that each overflow step tries to leave free for what comes next."""
+    evidence_only: bool = False
+    """Whether no request shows a raw output, as the document has it: a new result is sent as its summary and
+    address. False: it stays whole until it is answered and the user speaks again."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -83,10 +88,22 @@ def _has_user_spoken(view: View) -> bool:
     return any(overflow.begins_turn(view, new) for new in range(position, len(view)))
 
 
+def admit_evidence(arrival: Arrival, pressure: Pressure) -> Draft | None:
+    """Send a new result as its summary and address; an error, and what is shorter than that, as it is."""
+    if not any(result.is_error for result in arrival.item.message.results):
+        for draft in digest(arrival.view, [arrival.item], reason=RAW_OUTPUT, pressure=pressure):
+            return draft
+    return basic.admit(arrival, pressure)
+
+
 def strategy(options: Tail) -> Strategy:
     """Build the strategy with these options. Raises InputError if they are not a ``Tail``."""
     check(options, Tail, advice="options are Tail(...)")
-    return Strategy("aether_frame/conversation_tail", partial(compact, options=options), admit=admit)
+    name, admit = "conversation_tail", basic.admit
+    if options.evidence_only:
+        name, admit = "evidence_only", admit_evidence
+    return Strategy(f"aether_frame/{name}", partial(compact, options=options), admit=admit)
 
 
 STRATEGY = strategy(DEFAULTS)
+EVIDENCE_ONLY = strategy(Tail(evidence_only=True))
