@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
-from lading.history.log import Edit, Entry
+from lading.history.log import Entry
 from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message
 from lading.session.options import SessionOptions, lower_window
@@ -111,11 +111,6 @@ class SharedSession(Session):
             if entry.message.role == "assistant":
                 break
         return blocks
-
-    @property
-    def edits(self) -> Sequence[Edit]:
-        """The edits so far."""
-        return self._engine.history.edits
 
     @property
     def shown(self) -> int:

@@ -31,8 +31,7 @@ UNNAMED = "unnamed_"
 """Start of the id that a provider format gives to a call that came without one. Such ids repeat in a history."""
 _LATE = " whose call is not in the history, or came too late:]"
 _LONGEST_ID = 40
-_LONGEST_KEPT_ID = 10_000
-"""Some hosts keep signatures in ids; a longer one is no id. Ids are in no count of tokens."""
+_LONGEST_KEPT_ID = 10_000  # Some hosts keep signatures in ids, which are in no count of tokens.
 _LONGEST_NAME = 64
 
 

@@ -21,7 +21,7 @@ from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, InputError, PackError, PastChanged
 from lading.events import Event, Forked, UsageMissing
-from lading.history.log import Entry, Reported
+from lading.history.log import Edit, Entry, Reported
 from lading.history.observations import ObservationResult, list_observations
 from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, MessageLike, Template, Tool
@@ -128,6 +128,11 @@ class Session:
     def entries(self) -> Sequence[Entry]:
         """The log: all messages, raw."""
         return self._engine.history.entries
+
+    @property
+    def edits(self) -> Sequence[Edit]:
+        """The edits so far: what requests show in place of messages of the log."""
+        return self._engine.history.edits
 
     @property
     def observations(self) -> list[ObservationResult]:

@@ -2,7 +2,8 @@
 
 ``layers.py`` combines all three layers in one strategy and reads the document's configuration. Each layer is also a
 strategy: ``tool_results.py``, ``session_boundary.py``, ``reactive.py``. ``capabilities.py`` has the default stack
-of context providers. ``docs/reference/presets/agentrail.md`` lists the differences from the document, with reasons.
+of context providers, ``notes.py`` keeps summaries in a file. ``docs/reference/presets/agentrail.md`` lists the
+differences from the document, with reasons.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from lading.presets.agentrail.capabilities import (
     memory_context,
 )
 from lading.presets.agentrail.layers import Agentrail, configured, strategy
+from lading.presets.agentrail.notes import keep_notes
 from lading.presets.agentrail.providers import compose_transform_contexts, create_transform_context
 from lading.presets.agentrail.reactive import Reactive
 from lading.presets.agentrail.session_boundary import Boundary
@@ -41,6 +43,7 @@ __all__ = [
     "create_default_capability_context_providers",
     "create_default_capability_transform_context",
     "create_transform_context",
+    "keep_notes",
     "load_messages_with_budget",
     "memory_context",
     "strategy",
