@@ -22,6 +22,7 @@ from lading.memory.query_expansion import EXPANDED_WEIGHT, Expansion, expand
 from lading.memory.query_words import QueryWord, find_query_words
 from lading.memory.records import Kind, MemoryRecord, Namespace
 from lading.memory.reranking import Reranker, rerank
+from lading.memory.salience import decay_salience
 from lading.memory.scoring import (
     MEANING,
     SIGNALS,
@@ -204,4 +205,11 @@ def _rank(
         for name, record in store.get(query.reader, best).items()
         if not query.kinds or record.kind in query.kinds
     ]
-    return sorted(ranked, key=lambda hit: (-hit.score, len(hit.record.id), hit.record.id))
+    # Of equally good ones the more salient is first.
+    return sorted(
+        ranked,
+        key=lambda hit: (
+            *(-hit.score, -decay_salience(hit.record, at_s=query.at_s)),
+            *(len(hit.record.id), hit.record.id),
+        ),
+    )

@@ -13,9 +13,9 @@ from lading.memory.query_times import TimeSpan, find_spans, meets_any, span_of_d
 from lading.memory.query_words import QueryWord, find_query_words
 from lading.memory.records import MemoryRecord
 
-Signal: TypeAlias = Literal["neighbours", "coordination", "entities", "times", "vectors", "cost", "duplicates"]
+Signal: TypeAlias = Literal["neighbours", "coordination", "entities", "times", "vectors", "duplicates"]
 """Signs that a search goes by besides the words of each record: those lent by neighbours, how many of the words it
-has, names of its persons, dates, vectors, its tokens, and that a text like another one adds nothing."""
+has, names of its persons, dates, vectors, and that a text like another one adds nothing."""
 SIGNALS: frozenset[Signal] = frozenset(get_args(Signal))
 MEANING = ""
 """The key of the nearness of vectors among the words of a record."""
