@@ -32,7 +32,7 @@ class Constant(NamedTuple):
 
 CONSTANTS = (
     Constant("MOST_GAP_S", (neighbourhood,), (600.0, 1_800.0, 7_200.0)),
-    Constant("RAISE", (scoring,), (1.0, 1.125, 1.25, 1.5)),
+    Constant("RAISE", (scoring,), (1.0, 1.25, 1.5, 2.0)),
     Constant("REACH", (neighbourhood, retrieval), (1, 2, 3)),
 )
 

@@ -26,6 +26,7 @@ from lading.memory.records import Kind, MemoryRecord, Namespace, Origin, Tombsto
 from lading.memory.retrieval import Means, MemoryHit, Query, Retrieval, find
 from lading.memory.scoring import SIGNALS, Signal
 from lading.memory.store import LIMITS, MemoryLimits, RecordStore, Vectors
+from lading.memory.versions import find_earlier
 from lading.registry import lookup
 from lading.validation import check, check_count, check_fields
 
@@ -33,6 +34,7 @@ DAY_S = 86_400.0
 NOTE_TTL_S = 14 * DAY_S
 """Seconds for which the working note of a step is kept if its step is never completed."""
 MOST_LISTED = 10_000
+_ALL = 1_000_000_000
 KEY_CHARS = 200
 _KEY_DIGITS = 12
 INSTRUCTION_BYTES = 8_000
@@ -218,9 +220,9 @@ class AgentMemory:
 
         ``ask``: a function that is given a ``SummaryRequest`` and returns the answer of a model, which merges what
         models and tools wrote in nearly the same words; it is checked, and without a model nothing is merged.
-        ``dry_run``: say what would be done, and change nothing. ``most_groups``: of each namespace, in one run;
-        each is one transaction, and the next run goes on. ``advance`` is called with 1 after each. Raises InputError for
-        a wrong number, StoreError.
+        ``dry_run``: say what would be done, and change nothing. ``most_groups``: of each namespace, in one run; a
+        group is one transaction, and the next run goes on. ``advance`` is called with 1 after each. Raises
+        InputError for a wrong number, StoreError.
         """
         check_count(most_groups, name="most_groups")
         means = ConsolidationMeans(ask, self._embed, advance)
@@ -282,8 +284,9 @@ class AgentMemory:
         return tuple(one for one in reversed(self.list(kinds=_INSTRUCTIONS)) if one.is_rule)
 
     def forget(self, *ids: str, key: str = "") -> tuple[Tombstone, ...]:
-        """Remove records by id, or all versions of those with a key. The tombstones say which and when. The log of
-        a session, and requests already sent, still hold the words. Raises InputError for neither; StoreError."""
+        """Remove records by id, or those with a key, with their earlier versions and what was folded into them. The
+        tombstones say which and when. The log of a session, and requests already sent, still hold the words. Raises
+        InputError for neither; StoreError."""
         if not ids and not key:
             raise InputError("Give the ids of records to forget, or their key.")
         if key:
@@ -292,6 +295,8 @@ class AgentMemory:
                 self.namespace, key=_check_key(key), at_s=now_s, with_history=True, limit=MOST_LISTED
             )
             ids = (*ids, *(one.id for one in named))
+        history = self.list(with_history=True, limit=_ALL)
+        ids = (*ids, *(one.id for one in find_earlier(history, ids)))
         return self.store.forget(self.namespace, ids, at_s=self.now_s)
 
     def close(self) -> None:

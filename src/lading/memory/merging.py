@@ -20,7 +20,7 @@ from lading.errors import SummaryFailed
 from lading.memory.fold_rules import FoldGroup, can_fold
 from lading.memory.near_duplicates import group_alike
 from lading.memory.query_words import FUNCTION_WORDS
-from lading.memory.records import AUTHORS, RULE_AUTHORS, MemoryRecord, Origin
+from lading.memory.records import RULE_AUTHORS, MemoryRecord, Origin
 
 Merge: TypeAlias = Callable[[SummaryRequest], str | Summary]
 """A function of the caller that asks a model."""
@@ -40,12 +40,12 @@ _INSTRUCTIONS = (
 
 
 def find_alike(records: Sequence[MemoryRecord], *, at_s: float) -> list[tuple[MemoryRecord, ...]]:
-    """Find the records without a key, by models and tools, whose words are nearly the same."""
+    """Find the records without a key, of one author, a model or tool, whose words are nearly the same."""
     alike: dict[tuple[object, ...], list[MemoryRecord]] = {}
     for one in records:
         is_data = one.origin.author not in RULE_AUTHORS and not one.key and len(one.text) <= _MOST_CHARS
         if is_data and can_fold(one, at_s=at_s):
-            alike.setdefault((one.kind, one.origin.step, one.validity), []).append(one)
+            alike.setdefault((one.kind, one.origin.author, one.origin.step, one.validity), []).append(one)
     found = []
     for same in alike.values():
         groups: dict[int, list[MemoryRecord]] = {}
@@ -56,8 +56,8 @@ def find_alike(records: Sequence[MemoryRecord], *, at_s: float) -> list[tuple[Me
 
 
 def merge(records: Sequence[MemoryRecord], ask: Merge, *, timeout_s: float = TIMEOUT_S) -> FoldGroup:
-    """Return records with the one that a model wrote in their place. Raises SummaryFailed, with the reason why its
-    answer is not used."""
+    """Return records of one author with the one that a model wrote in their place. Raises SummaryFailed, with the
+    reason why its answer is not used."""
     text = "\n".join(f"<note>\n{one.text}\n</note>" for one in records)
     # Of notes that are nearly the same all words together are about those of one.
     most_tokens = 2 * max(_count(one.text) for one in records)
@@ -70,9 +70,10 @@ def merge(records: Sequence[MemoryRecord], ask: Merge, *, timeout_s: float = TIM
         raise SummaryFailed("a part of it cannot be used")
     merged = "\n".join(checked.lines)
     _check_words(merged, records)
-    lowest = max((one.origin.author for one in records), key=AUTHORS.index)
     newest = max(records, key=lambda one: (one.created_s, int(one.id)))
-    origin = Origin(lowest, step=newest.origin.step, confidence=min(one.origin.confidence for one in records))
+    origin = Origin(
+        newest.origin.author, step=newest.origin.step, confidence=min(one.origin.confidence for one in records)
+    )
     entities = tuple(dict.fromkeys(name for one in records for name in one.entities))
     into = replace(newest, text=merged, origin=origin, entities=entities, id="", salience=1)
     return FoldGroup("merged", tuple(records), into)

@@ -19,7 +19,7 @@ has, names of its persons, dates, vectors, and that a text like another one adds
 SIGNALS: frozenset[Signal] = frozenset(get_args(Signal))
 MEANING = ""
 """The key of the nearness of vectors among the words of a record."""
-RAISE = 1.25
+RAISE = 1.5
 """A record about someone that the question names, or of a time that it names, counts that much more."""
 _REASON_WORDS = 4
 _MOST_CHARS = 4_000
