@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from lading.cli import terminal
+from lading.memory import index_folder, open_memory
 from lading.memory.records import MemoryRecord, Namespace, Origin, Validity
 from lading.memory.sqlite_store import open_records
 from tests.cli.commands import Ended, lading
@@ -194,3 +196,15 @@ def test_an_embedder_that_cannot_be_used_is_said(folder: Path, monkeypatch: pyte
         assert ended.code == 2
         assert words in ended.err
     assert "4 records of the tenant acme are left" in run(folder, "embed", "--model", "openai:m").err
+
+
+def test_what_a_folder_was_read_by_is_not_among_the_records(folder: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("A note.\n")
+    os.utime(notes / "a.md", (1.0, 1.0))
+    before = listed(folder)
+    with open_memory(folder, tenant="acme", user="ada", clock=lambda: 5e9) as memory:
+        index_folder(memory, notes)
+    assert len(listed(folder)) == len(before) + 1
+    assert len(listed(folder, "--agent", "folder-index")) == 1

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from lading.cli import terminal
 from lading.errors import InputError
+from lading.memory.folder_state import STATE_AGENT
 from lading.memory.records import Namespace
 from lading.memory.sqlite_store import SqliteRecordStore, open_records
 
@@ -24,8 +25,9 @@ class NamespaceFilter(Struct, frozen=True):
     session: str
 
     def find(self, store: SqliteRecordStore) -> list[Namespace]:
-        """List the matching namespaces that have records. Raises InputError for none."""
-        known = store.list_namespaces()
+        """List the matching namespaces that have records, without those of the states of folders unless their agent
+        is named. Raises InputError for none."""
+        known = [place for place in store.list_namespaces() if place.agent != STATE_AGENT or self.agent]
         found = [
             place
             for place in known
