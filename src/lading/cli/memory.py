@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from lading.cli import terminal
 from lading.cli.explanations import format_time
-from lading.cli.memory_care import consolidate_command, embed_command
+from lading.cli.memory_care import COMMANDS
 from lading.cli.memory_names import NamespaceFilter, format_namespace, namespace_options, open_memory_of
 from lading.cli.options import json_option
 from lading.cli.tables import Column, format_count, print_items, say
@@ -53,8 +53,8 @@ def command(ctx: click.Context, folder: str) -> None:
     ctx.obj = folder
 
 
-command.add_command(consolidate_command)
-command.add_command(embed_command)
+for _one in COMMANDS:
+    command.add_command(_one)
 
 
 @command.command("list")

@@ -16,7 +16,7 @@ from lading.memory.consolidation import (
     MOST_GROUPS,
     Consolidation,
     ConsolidationMeans,
-    Fold,
+    FoldReport,
     consolidate,
     join_runs,
 )
@@ -42,7 +42,7 @@ _SHOWN_IDS = 4
 )
 @json_option("Print the groups as JSON.")
 @click.pass_obj
-def consolidate_command(
+def _consolidate_command(
     folder: str, /, dry_run: bool, groups: int, top: int, *, as_json: bool, **names: str
 ) -> None:
     """Fold what says nothing more than another record: the same words, older records of a key that is spelled in
@@ -69,7 +69,7 @@ def consolidate_command(
 @click.option("--size", type=click.IntRange(1), help="Numbers in a vector, where the model lets one choose.")
 @json_option("Print the counts as JSON.")
 @click.pass_obj
-def embed_command(folder: str, /, model: str, tenant: str, url: str, size: int | None, *, as_json: bool) -> None:
+def _embed_command(folder: str, /, model: str, tenant: str, url: str, size: int | None, *, as_json: bool) -> None:
     """Give a vector of the embedder NAME to all records that have none of it, such as after a change of model.
 
     A run that is cut short has stored what it did, and the next one goes on. The key of a provider is read from its
@@ -103,6 +103,10 @@ def embed_command(folder: str, /, model: str, tenant: str, url: str, size: int |
     )
 
 
+COMMANDS = (_consolidate_command, _embed_command)
+"""Commands of ``lading memory STORE``."""
+
+
 def _print_report(report: Consolidation, *, top: int) -> None:
     verb = "would be folded" if report.is_dry_run else "folded"
     say(f"{format_count(report.records, 'record')} {verb}, in {format_count(len(report.folds), 'group')}.")
@@ -125,6 +129,6 @@ def _print_refused(refused: Sequence[str]) -> None:
         say(f"left as it is: {why}")
 
 
-def _format_ids(fold: Fold) -> str:
+def _format_ids(fold: FoldReport) -> str:
     more = len(fold.folded) - _SHOWN_IDS
     return " ".join(fold.folded[:_SHOWN_IDS]) + (f" and {more:,} more" if more > 0 else "")

@@ -22,7 +22,7 @@ MOST_GROUPS = 1_000
 _ALL = 1_000_000_000
 
 
-class Fold(Struct, frozen=True):
+class FoldReport(Struct, frozen=True):
     """A group of records that was folded, or would be."""
 
     reason: Reason
@@ -40,7 +40,7 @@ class Fold(Struct, frozen=True):
 class Consolidation(Struct, frozen=True):
     """The outcome of a run."""
 
-    folds: tuple[Fold, ...] = ()
+    folds: tuple[FoldReport, ...] = ()
     left: int = 0
     """Groups beyond the limit of one run: the next one has them."""
     refused: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def consolidate(
     rules = find_groups(records, at_s=at_s)
     gone = {one.id for group in rules for one in group.older}
     alike = find_alike([one for one in records if one.id not in gone], at_s=at_s) if means.ask else []
-    folds: list[Fold] = []
+    folds: list[FoldReport] = []
     refused: list[str] = []
     todo: list[FoldGroup | tuple[MemoryRecord, ...]] = [*rules, *alike]
     for found in todo[:most_groups]:
@@ -108,9 +108,11 @@ def _fold(store: RecordStore, group: FoldGroup, *, at_s: float, means: Consolida
     return store.fold(group.older[0].namespace, ids, into=group.into, vectors=vectors, at_s=at_s)
 
 
-def _describe(group: FoldGroup, kept: MemoryRecord | None) -> Fold:
+def _describe(group: FoldGroup, kept: MemoryRecord | None) -> FoldReport:
     ids = tuple(one.id for one in group.older)
-    return Fold(group.reason, group.older[0].namespace, ids, kept.id if kept else "", (kept or group.older[0]).text)
+    return FoldReport(
+        group.reason, group.older[0].namespace, ids, kept.id if kept else "", (kept or group.older[0]).text
+    )
 
 
 def join_runs(runs: Sequence[Consolidation]) -> Consolidation:

@@ -19,7 +19,7 @@ STATE_AGENT = "folder-index"
 TICK_S = 2.0
 """The longest tick of a file system's clock: that of FAT."""
 _FORM = 1
-"""Of what is read: raise it where files are split into passages in another way."""
+"""The version of the split into passages: raise it where that changes, so that all files are read again."""
 _ALL = 1_000_000_000
 
 
