@@ -164,30 +164,6 @@ def test_the_user_is_never_folded_into_a_model_or_a_tool() -> None:
             assert len(store.list_records(OWNER, at_s=NOW_S, with_history=True)) == 2
 
 
-@pytest.mark.parametrize("with_fts5", [True, False])
-def test_a_fold_is_refused_whole(with_fts5: bool) -> None:
-    with closing(open_records(None, with_fts5=with_fts5)) as store:
-        [first, second, third] = added(store, *(fact(f"Fact {at}") for at in range(3)))
-        known = store.get(OWNER, [first, second, third])
-        [other] = [one.id for one in store.add([MemoryRecord(text="Fact")], at_s=1.0)]
-        foreign = store.get(Namespace(), [other])[other]
-        for ids, into, words in [
-            ([first, "99"], known[third], "not there"),
-            ([first, third], known[third], "cannot be folded"),
-            ([first], foreign, "not there"),
-            ([first], None, "not expired"),
-        ]:
-            with pytest.raises(InputError, match=words):
-                store.fold(OWNER, ids, into=into, at_s=NOW_S)
-        assert len(store.list_records(OWNER, at_s=NOW_S)) == 3
-        kept = store.fold(OWNER, [first, second], into=known[third], at_s=NOW_S)
-        assert kept == store.get(OWNER, [third])[third]
-        assert kept.salience == 3
-        with pytest.raises(InputError, match="superseded by"):
-            store.fold(OWNER, [first], into=kept, at_s=NOW_S)
-        assert [hit.id for hit in store.search_words(OWNER, ["fact"], at_s=NOW_S, limit=9)] == [third]
-
-
 def draw_text(chance: random.Random) -> str:
     words = chance.choices(NOUNS, k=chance.randint(1, 5))
     return chance.choice(["{}", "{}.", "The {}", "{} "]).format(chance.choice(["  ", " "]).join(words))
