@@ -71,6 +71,11 @@ def test_the_page_has_a_chart_and_a_table_for_each_window() -> None:
         ElementTree.fromstring(section)
 
 
+def test_a_long_name_breaks_behind_its_parts() -> None:
+    text = page([replace(item, strategy="folder/its_strategy-2") for item in standings()])
+    assert "<td>folder/<wbr/>its_<wbr/>strategy-<wbr/>2" in text
+
+
 def test_the_guards_that_fail_stand_below_the_name() -> None:
     text = page(standings())
     assert re.search(r"<small>fails: [^<]*breaks rules[^<]*</small></td><td", text)

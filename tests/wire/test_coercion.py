@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 
 from lading import Session
+from lading.errors import LadingError
 from lading.wire import coercion
 from tests.replies import CHAT_TOOLS
+
+RING: list[object] = []
+RING.append(RING)
 
 
 def test_tools_that_the_caller_changes_in_place_are_read_anew() -> None:
@@ -33,3 +37,9 @@ def test_an_exhausted_iterator_gives_no_tools() -> None:
     with Session("gpt-4o") as session:
         assert "tools" in session.add("Hello.").pack(given).request
         assert "tools" not in session.pack(given).request
+
+
+@pytest.mark.parametrize("ring", [RING, [[RING]]])
+def test_a_declaration_that_holds_itself_is_refused(ring: list[object]) -> None:
+    with Session("gpt-4o") as line, pytest.raises(LadingError):
+        line.pack([{"type": "function", "function": ring}])

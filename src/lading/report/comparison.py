@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Sequence
 
 from lading.evaluate.scores import ContestantScore, group_by_strategy, group_by_window, list_failed_guards
@@ -21,6 +22,9 @@ _TICKS = 5
 _NAME, _LINE = 130, 12
 """Width and height of the name beside a point, in SVG units."""
 _CHEAPEST = 0.001
+_BREAKS = re.compile(r"[/_-](?!$)")
+"""Where a long name may go on in the next line."""
+_BREAK = r"\g<0><wbr/>"
 _COSTS = tuple(step * 10.0**power for power in range(-3, 4) for step in (1, 1.5, 2, 3, 5, 7))
 """Costs with a grid line; the scale is logarithmic, so that half and double the cost are equally far."""
 
@@ -61,7 +65,7 @@ def _render_table(first: str, table: WindowTable, part: slice) -> str:
         escaped = list(zip(columns, map(html.escape, cells[part]), strict=True))
         words = (f"<small>{of.title}: {cell}</small>" for of, cell in escaped if of.is_words and cell != "-")
         figures = (f'<td class="n{" minor" * of.is_minor}">{cell}</td>' for of, cell in escaped if not of.is_words)
-        body += f"<tr><td>{html.escape(name)}{''.join(words)}</td>{''.join(figures)}</tr>"
+        body += f"<tr><td>{_BREAKS.sub(_BREAK, html.escape(name))}{''.join(words)}</td>{''.join(figures)}</tr>"
     return (
         f'<div class="scroll"><table class="overview"><thead><tr><th>{first}</th>{heads}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"

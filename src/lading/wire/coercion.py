@@ -169,14 +169,14 @@ def read_tools(given: Any, *, wire: Wire) -> tuple[Tool, ...]:
     return tuple(replace(tool, max_output_chars=limits.get(tool.name)) for tool in tools) if limits else tools
 
 
-def _take_output_limits(value: Any, limits: dict[str, int]) -> Any:
+def _take_output_limits(value: Any, limits: dict[str, int], *, levels: int = 4) -> Any:
     """Take open-multi-agent's ``maxOutputChars`` out of declarations, which providers would refuse with it;
-    ``limits`` gets it by the name of the function."""
-    if isinstance(value, list):
-        return [_take_output_limits(item, limits) for item in value]
-    if not isinstance(value, dict):
+    ``limits`` gets it by the name of the function. ``levels``: of lists and objects that may declare one."""
+    if isinstance(value, list) and levels:
+        return [_take_output_limits(item, limits, levels=levels - 1) for item in value]
+    if not isinstance(value, dict) or not levels:
         return value
-    inner = {key: _take_output_limits(value[key], limits) for key in _FUNCTIONS if key in value}
+    inner = {key: _take_output_limits(value[key], limits, levels=levels - 1) for key in _FUNCTIONS if key in value}
     function = value.get("function")
     named = function if isinstance(function, dict) and "name" not in value else value
     for name in _OUTPUT_LIMIT:
@@ -193,7 +193,7 @@ def reply_from(response: object, *, wire: Wire) -> Reply:
         return response
     value = _parse_json(response) if isinstance(response, str | bytes) else plain(response)
     if isinstance(value, dict):
-        answered = wire.replies.read(value)
+        answered = wire.replies.read(jsonbytes.make_finite(value))
     elif isinstance(response, Iterable):
         stream = wire.replies.stream(frozenset())
         for item in response:
@@ -217,7 +217,7 @@ def error_text(error: object) -> str:
 
 def _parse_json(response: str | bytes) -> Any:
     try:
-        return jsonbytes.load(response)
+        return jsonbytes.load_answer(response)
     except ValueError as error:
         raise WireError(f"The response is no JSON ({error}). Give the whole body.") from error
 
