@@ -75,10 +75,10 @@ BANNED_NAMES = frozenset(
     for plural in ("", "s")
 )
 UPPER_ROOMS = frozenset(
-    {"adapters", "agent", "cli", "clients", "evaluate", "exchange", "gateway", "report", "sources", "testing"}
+    "adapters agent catalogues cli clients evaluate exchange gateway report sources testing".split()  # noqa: SIM905
 )
 """Rooms above floor 6."""
-IMPORTING_ROOMS = frozenset({"adapters", "cli", "gateway", "wire"})
+IMPORTING_ROOMS = frozenset({"adapters", "catalogues", "cli", "gateway", "wire"})
 """Rooms that may import inside a function."""
 RIM_ROOMS = frozenset({"adapters", "cli", "clients", "exchange", "gateway"})
 """Rooms at the rim, which may catch everything: an agent must not stop because Lading does."""

@@ -104,3 +104,8 @@ def test_no_argument_raises_an_untyped_error(name: str) -> None:
 def test_the_error_says_what_to_give(name: str, value: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         CALLS[name](value)
+
+
+def test_an_async_session_is_of_a_session() -> None:
+    with pytest.raises(InputError, match=r"AsyncSession\(Session\(\.\.\.\)\)"):
+        lading.AsyncSession("gpt-4o")  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ from lading.session.session import Session
 from lading.session.task_steps import GivenStep, GivenTask
 from lading.task.acceptance import Acceptance
 from lading.task.packing import TaskOptions
+from lading.validation import check
 from lading.wire.replies import Reply
 
 Result = TypeVar("Result")
@@ -44,7 +45,8 @@ class AsyncSession:
     """
 
     def __init__(self, session: Session) -> None:
-        """``session`` may go on being used as it is, beside this."""
+        """``session`` may go on being used as it is, beside this. Raises InputError for anything else."""
+        check(session, Session, advice="give AsyncSession(Session(...))")
         self.session = session
 
     @property
