@@ -257,7 +257,9 @@ def test_commands_are_read_as_a_shell_reads_them() -> None:
 )
 def test_a_command_that_does_not_exist_is_named(line: str, unknown: str) -> None:
     show = click.Command("show", params=[click.Option(["--json"])])
-    program = click.Group("lading", commands={"show": show})
+    fold = click.Command("consolidate", params=[click.Option(["--dry-run"])])
+    memory = click.Group("memory", params=[click.Argument(["folder"])], commands={"consolidate": fold})
+    program = click.Group("lading", commands={"show": show, "memory": memory})
     assert unknown_command(shlex.split(line), program, {"test"}) == unknown
 
 
