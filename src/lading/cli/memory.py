@@ -23,7 +23,6 @@ from lading.memory.records import KINDS, MemoryRecord, Origin
 from lading.memory.retrieval import MemoryHit
 from lading.memory.salience import decay_salience
 from lading.memory.sqlite_store import SqliteRecordStore
-from lading.memory.versions import find_earlier
 
 _ALL = 1_000_000_000
 _STAYS = (
@@ -113,7 +112,7 @@ def _show_command(folder: str, /, record_id: str, as_json: bool, **names: str) -
     """Print a record in full, with the earlier versions that it superseded."""
     with open_memory_of(folder) as store:
         record = _find_record(store, record_id, among=NamespaceFilter(**names))
-        earlier = _find_earlier(store, record)
+        earlier = store.list_earlier(record.namespace, [record.id])
     encoded = {"record": _encode([record])[0], "earlier": _encode(earlier)}
     terminal.print_either(as_json, lambda: encoded, show=lambda: _print_record(record, earlier))
 
@@ -173,7 +172,7 @@ def _forget_command(folder: str, /, ids: Sequence[str], yes: bool, **names: str)
         found: dict[str, MemoryRecord] = {}
         for record_id in ids:
             record = _find_record(store, record_id, among=NamespaceFilter(**names))
-            found |= {one.id: one for one in (record, *_find_earlier(store, record))}
+            found |= {one.id: one for one in (record, *store.list_earlier(record.namespace, [record.id]))}
         _print_records(list(found.values()), top=len(found))
         if not yes and not sys.stdin.isatty():
             raise InputError("Nothing was forgotten, as nobody can be asked here. Give --yes to forget.")
@@ -201,12 +200,6 @@ def _find_record(store: SqliteRecordStore, record_id: str, *, among: NamespaceFi
         if record_id in found and found[record_id].namespace == place:
             return found[record_id]
     raise InputError(f"There is no record {record_id[:80]!r} there; lading memory STORE list shows the ids.")
-
-
-def _find_earlier(store: SqliteRecordStore, record: MemoryRecord) -> list[MemoryRecord]:
-    """Return the versions that a record superseded, newest first."""
-    history = store.list_records(record.namespace, at_s=time.time(), with_history=True, limit=_ALL)
-    return find_earlier(history, [record.id])
 
 
 def _encode(records: Sequence[MemoryRecord]) -> list[dict[str, Any]]:

@@ -26,7 +26,6 @@ from lading.memory.records import Kind, MemoryRecord, Namespace, Origin, Tombsto
 from lading.memory.retrieval import Means, MemoryHit, Query, Retrieval, find
 from lading.memory.scoring import SIGNALS, Signal
 from lading.memory.store import LIMITS, MemoryLimits, RecordStore, Vectors
-from lading.memory.versions import find_earlier
 from lading.registry import lookup
 from lading.validation import check, check_count, check_fields
 
@@ -34,7 +33,6 @@ DAY_S = 86_400.0
 NOTE_TTL_S = 14 * DAY_S
 """Seconds for which the working note of a step is kept if its step is never completed."""
 MOST_LISTED = 10_000
-_ALL = 1_000_000_000
 KEY_CHARS = 200
 _KEY_DIGITS = 12
 INSTRUCTION_BYTES = 8_000
@@ -295,8 +293,7 @@ class AgentMemory:
                 self.namespace, key=_check_key(key), at_s=now_s, with_history=True, limit=MOST_LISTED
             )
             ids = (*ids, *(one.id for one in named))
-        history = self.list(with_history=True, limit=_ALL)
-        ids = (*ids, *(one.id for one in find_earlier(history, ids)))
+        ids = (*ids, *(one.id for one in self.store.list_earlier(self.namespace, ids)))
         return self.store.forget(self.namespace, ids, at_s=self.now_s)
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from lading.memory.adding import Destination, add_record, check_records
 from lading.memory.folding import check_fold, fold_records
 from lading.memory.forgetting import erase_traces, forget_records
 from lading.memory.held_vectors import VectorCache
-from lading.memory.listing import list_around, list_newest
+from lading.memory.listing import list_around, list_earlier, list_newest
 from lading.memory.memory_file import FILE_NAME, describe_file, has_fts5
 from lading.memory.records import Kind, MemoryRecord, Namespace, Tombstone
 from lading.memory.rows import list_visible, parse_ids, read_records
@@ -130,6 +130,13 @@ class SqliteRecordStore:
             newest = list_newest(sql, seen, kinds=kinds, key=key, shown=shown, limit=limit)
             found = read_records(sql, newest, namespaces=seen)
         return tuple(reversed(found.values()))
+
+    def list_earlier(self, reader: Namespace, ids: Collection[str]) -> tuple[MemoryRecord, ...]:
+        """List the earlier versions of records; see RecordStore."""
+        with self._transaction("BEGIN") as sql:
+            seen = [row.id for row in list_visible(sql, reader)]
+            earlier = list_earlier(sql, seen, records=parse_ids(ids))
+            return tuple(reversed(read_records(sql, earlier, namespaces=seen).values()))
 
     def list_namespaces(self, tenant: str = "") -> tuple[Namespace, ...]:
         """List the namespaces that have records, sorted; see RecordStore."""

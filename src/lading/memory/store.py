@@ -124,6 +124,9 @@ class RecordStore(Protocol):
     ) -> tuple[MemoryRecord, ...]:
         """List records, newest first. ``with_history``: superseded and expired ones too."""
 
+    def list_earlier(self, reader: Namespace, ids: Collection[str]) -> tuple[MemoryRecord, ...]:
+        """List the records that became the history of these, and theirs, that the reader sees, newest first."""
+
     def list_namespaces(self, tenant: str = "") -> tuple[Namespace, ...]:
         """List the namespaces that have records, sorted: those of one tenant where it is given."""
 

@@ -43,6 +43,11 @@ class RecordFoldingContract:
             assert (new.text, new.salience, new.created_s) == ("Facts.", 4, 3.0)
             near = store.search_vector(OWNER, (1.0, 0.0), model="m", at_s=3.0, limit=9)
             assert [hit.id for hit in near] == [new.id]
+            earlier = [third.id, second.id, first.id]
+            assert [one.id for one in store.list_earlier(OWNER, [new.id])] == earlier
+            assert [one.id for one in store.list_earlier(OWNER, [third.id])] == earlier[1:]
+            assert store.list_earlier(OWNER, [first.id, "99"]) == ()
+            assert store.list_earlier(Namespace("rival"), [new.id]) == ()
 
     def test_an_expired_record_is_retired(self, tmp_path: Path) -> None:
         """Its successor is itself, so that it is not shown at any time."""
@@ -53,6 +58,7 @@ class RecordFoldingContract:
             assert store.fold(OWNER, [note.id], into=None, at_s=5.0) is None
             assert store.get(OWNER, [note.id])[note.id].superseded_by == note.id
             assert store.list_records(OWNER, at_s=1.0) == ()
+            assert store.list_earlier(OWNER, [note.id]) == ()
             assert store.count_words(OWNER, ["step"]) == {"step": 0}
 
     def test_a_fold_that_may_not_be_is_refused_whole(self, tmp_path: Path) -> None:
