@@ -71,7 +71,7 @@ def sessions(draw: st.DrawFn) -> Callable[..., Verdict]:
 
 @every_wire
 @every_preset
-@share_of_examples(0.07)
+@share_of_examples(0.04)
 @given(played=sessions())
 def test_every_preset_keeps_every_promise_over_any_history(
     wire: str, preset: str, played: Callable[..., Verdict]

@@ -311,3 +311,12 @@ def _count_comparisons(number: int, *, ids: Sequence[str], named: str) -> int:
 def test_results_that_name_another_function_are_matched_with_few_comparisons(ids: Sequence[str]) -> None:
     for number in (200, 1_600):
         assert _count_comparisons(number, ids=ids, named="write{}") <= 12 * number
+
+
+@pytest.mark.parametrize("needs", [Needs(), Needs(call_id="[a-z]+")])
+def test_an_id_that_would_fill_a_window_is_replaced(needs: Needs) -> None:
+    long = "a" * 1_000_000
+    messages, rules = shown([user_text("hi"), called(long), answered(long)], needs)
+    assert rules == ["unfit_id", "unfit_id"]
+    assert messages[1].calls[0].id == messages[2].results[0].call_id
+    assert len(messages[1].calls[0].id) < 100

@@ -31,6 +31,8 @@ UNNAMED = "unnamed_"
 """Start of the id that a provider format gives to a call that came without one. Such ids repeat in a history."""
 _LATE = " whose call is not in the history, or came too late:]"
 _LONGEST_ID = 40
+_LONGEST_KEPT_ID = 10_000
+"""Some hosts keep signatures in ids; a longer one is no id. Ids are in no count of tokens."""
 _LONGEST_NAME = 64
 
 
@@ -290,7 +292,8 @@ class Sanitizer:
         return (plain if re.fullmatch(self._needs.tool_name, plain[:1]) else f"_{plain}")[:_LONGEST_NAME]
 
     def _fits_id(self, call_id: str) -> bool:
-        return not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
+        is_legal = not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
+        return is_legal and len(call_id) <= _LONGEST_KEPT_ID
 
     def _fresh_id(self, call_id: str) -> str:
         wanted = call_id if self._fits_id(call_id) else self._hash_id(call_id)
