@@ -27,6 +27,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from bench.locomo_constants import CONSTANTS, LeftOut, Recalls, check_constants
 from bench.plain_bm25 import PlainBm25
 from lading.memory.checked_embedder import CheckedEmbedder
 from lading.memory.embedders import open_embedder
@@ -183,6 +184,20 @@ def run(
     return found
 
 
+def run_constants(
+    conversations: Sequence[Conversation], embedder: CheckedEmbedder | None, *, progress: Progress
+) -> list[LeftOut]:
+    """Choose each constant of the search on all conversations but one, and measure it on that."""
+    task = progress.add_task("values of constants", total=sum(len(one.values) for one in CONSTANTS))
+    signals = SIGNALS if embedder else SIGNALS - {"vectors"}
+    memories = [(one, partial(prepare_memory(one, embedder), signals=signals)) for one in conversations]
+
+    def measure_all() -> Recalls:
+        return {one.id: average([*measure(one, ours)]) for one, ours in memories}
+
+    return check_constants(measure_all, advance=lambda: progress.advance(task))
+
+
 def summarize(found: Mapping[str, Sequence[Recall]]) -> dict[str, Any]:
     """Return the figures: recall by arm of all, of each conversation and of each category; gains; goals."""
     names = list(dict.fromkeys(one.conversation for one in found[PLAIN]))
@@ -220,6 +235,18 @@ def show(figures: Mapping[str, Any]) -> Table:
     return table
 
 
+def show_constants(found: Sequence[LeftOut]) -> Table:
+    """Return the check of the constants as a table."""
+    title = "Constants chosen on the other conversations, and the recall that they give on the one left out"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in ("constant", "left out", "chosen", "recall", "as shipped"):
+        table.add_column(column)
+    for one in found:
+        given = (f"{one.chosen:g}", _write(one.by_budget), _write(one.shipped))
+        table.add_row(one.constant, one.conversation, *given)
+    return table
+
+
 def _write(recall: Sequence[float]) -> str:
     return " ".join(f"{value:.3f}"[1:] if value < 1 else "1.00" for value in recall)
 
@@ -229,6 +256,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.locomo", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--model", default="", metavar="NAME", help="an embedder: hashed, model2vec:PATH, ...")
     parser.add_argument("--parts", action="store_true", help="also measure without each part")
+    parser.add_argument("--constants", action="store_true", help="also leave each conversation out of their choice")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(given)
     errors = Console(stderr=True)
@@ -237,12 +265,16 @@ def main(given: Sequence[str] | None = None) -> int:
         return 2
     embedder = open_embedder(options.model) if options.model else None
     with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        found = run(read_conversations(FILE), embedder, with_parts=options.parts, progress=progress)
-    figures = summarize(found)
+        conversations = read_conversations(FILE)
+        found = run(conversations, embedder, with_parts=options.parts, progress=progress)
+        constants = run_constants(conversations, embedder, progress=progress) if options.constants else []
+    figures = summarize(found) | {"constants": [one._asdict() for one in constants]}
     if options.json:
         print(json.dumps(figures, indent=2))
         return 0 if figures["met"] else 1
     Console(width=None if sys.stdout.isatty() else 200).print(show(figures))
+    if constants:
+        Console(width=None if sys.stdout.isatty() else 200).print(show_constants(constants))
     gains = " / ".join(f"{gain:+.3f}" for gain in figures["least_gain"])
     goals = " / ".join(f"{goal:.2f}" for goal in GOALS)
     print(f"Least gain over plain BM25 of the conversations: {gains} (goals {goals})")

@@ -60,8 +60,13 @@ def unknown_command(words: list[str], program: click.Command | None, targets: se
     command = program.get_command(click.Context(program), words[1])
     if command is None:
         return f"no command {words[1]}"
-    known = {"--help"} | {option for param in command.params for option in param.opts + param.secondary_opts}
     own = words[2 : words.index("--") if "--" in words else None]
+    if isinstance(command, click.Group):
+        own = own[sum(isinstance(param, click.Argument) for param in command.params) :]
+        command = command.get_command(click.Context(command), own[0]) if own else None
+        if command is None:
+            return f"{words[1]} has no command {' '.join(own[:1])}"
+    known = {"--help"} | {option for param in command.params for option in param.opts + param.secondary_opts}
     given = [word.partition("=")[0] for word in own if word.startswith("--")]
     return next((f"{words[1]} has no option {option}" for option in given if option not in known), "")
 
@@ -243,13 +248,18 @@ def test_commands_are_read_as_a_shell_reads_them() -> None:
         ("lading show x --help", ""),
         ("lading show x --json", ""),
         ("lading shew x", "no command shew"),
+        ("lading memory x consolidate --dry-run", ""),
+        ("lading memory x consolidate --try", "memory has no option --try"),
+        ("lading memory x fold", "memory has no command fold"),
         ("lading show x --yaml=1", "show has no option --yaml"),
         ("lading show x -- agent --yaml", ""),
     ],
 )
 def test_a_command_that_does_not_exist_is_named(line: str, unknown: str) -> None:
     show = click.Command("show", params=[click.Option(["--json"])])
-    program = click.Group("lading", commands={"show": show})
+    fold = click.Command("consolidate", params=[click.Option(["--dry-run"])])
+    memory = click.Group("memory", params=[click.Argument(["folder"])], commands={"consolidate": fold})
+    program = click.Group("lading", commands={"show": show, "memory": memory})
     assert unknown_command(shlex.split(line), program, {"test"}) == unknown
 
 

@@ -27,6 +27,10 @@ class FoundFile(Struct, frozen=True, order=True):
     """Below the folder that was listed, with ``/``."""
     size_bytes: int = 0
     modified_s: float = 0.0
+    changed_s: float = 0.0
+    """The last change of its bytes or of its facts, in seconds since 1970."""
+    stamp: str = ""
+    """Its size and times, to the nanosecond: the same while it is unchanged."""
 
     @property
     def shown(self) -> str:
@@ -55,7 +59,7 @@ class Folder(Struct, frozen=True):
             if stat.S_ISREG(facts.st_mode):
                 data = file.read(most_bytes) or b""
                 text = "" if b"\0" in data else data.decode("utf-8", "replace")
-                return FoundFile(name, facts.st_size, facts.st_mtime), text
+                return _describe(name, facts), text
         return None
 
     def list_names(self) -> list[str]:
@@ -76,7 +80,7 @@ class Folder(Struct, frozen=True):
                 with suppress(OSError):
                     if entry.is_file(follow_symlinks=False) and entry.name.endswith(suffix):
                         facts = entry.stat(follow_symlinks=False)
-                        yield FoundFile(f"{prefix}{entry.name}", facts.st_size, facts.st_mtime)
+                        yield _describe(f"{prefix}{entry.name}", facts)
 
     def lacks(self, name: str) -> bool:
         """Whether there is certainly no such file here; one that cannot be reached may be there."""
@@ -118,6 +122,11 @@ class Folder(Struct, frozen=True):
 def open_folder(path: str | os.PathLike[str]) -> Folder:
     """Return a folder, which need not exist yet."""
     return Folder(os.path.realpath(path))
+
+
+def _describe(path: str, facts: os.stat_result) -> FoundFile:
+    stamp = f"{facts.st_size}-{facts.st_mtime_ns}-{facts.st_ctime_ns}"
+    return FoundFile(path, facts.st_size, facts.st_mtime, max(facts.st_mtime, facts.st_ctime), stamp)
 
 
 def newest(files: Iterator[FoundFile], most: int) -> tuple[list[FoundFile], int]:

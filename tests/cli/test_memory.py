@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from lading.cli import terminal
-from lading.memory.records import MemoryRecord, Namespace, Origin
+from lading.memory import index_folder, open_memory
+from lading.memory.records import MemoryRecord, Namespace, Origin, Validity
 from lading.memory.sqlite_store import open_records
 from tests.cli.commands import Ended, lading
 
@@ -135,3 +137,74 @@ def test_a_folder_of_notes_is_indexed_and_what_is_left_out_is_said(tmp_path: Pat
     found = json.loads(run(store, "search", "berth", "4", "--json").out)["hits"]
     assert found[0]["record"]["text"] == "Berths: Berth 4 is leased until 2031."
     assert lading("memory", store, "index", tmp_path / "nowhere").code == 2
+
+
+def test_a_search_shows_score_and_reason(folder: Path) -> None:
+    shown = run(folder, "search", "backup", "server", "--user", "ada")
+    assert "score" in shown.out
+    assert "words: backup, server" in shown.out
+
+
+def test_consolidation_says_what_and_why_and_a_dry_run_changes_nothing(folder: Path) -> None:
+    with closing(open_records(folder)) as store:
+        store.add([MemoryRecord(text="the backup server is in Oslo", namespace=ADA)], at_s=1_700_000_000.0)
+    dry = run(folder, "consolidate", "--dry-run")
+    assert "1 record would be folded, in 1 group." in dry.out
+    assert "duplicate" in dry.out
+    assert listed(folder, "--user", "ada") == ["5", "4", "3", "1"]
+    [fold] = json.loads(run(folder, "consolidate", "--dry-run", "--json").out)["folds"]
+    assert (fold["reason"], fold["folded"], fold["into"]) == ("duplicate", ["1"], "5")
+    assert "1 record folded, in 1 group." in run(folder, "consolidate").out
+    assert listed(folder, "--user", "ada") == ["5", "4", "3"]
+    assert "superseded by 5" in run(folder, "show", "1").out
+    assert "The backup server is in Oslo." in run(folder, "show", "5").out
+    assert "0 records folded" in run(folder, "consolidate").out
+    limited = run(folder, "consolidate", "--groups", "0")
+    assert limited.code == 2
+
+
+def test_a_retired_record_is_its_own_end(folder: Path) -> None:
+    expired = MemoryRecord(text="Step 3.", kind="note", namespace=ADA, validity=Validity(expires_s=5.0))
+    with closing(open_records(folder)) as store:
+        store.add([expired], at_s=1.0)
+    report = json.loads(run(folder, "consolidate", "--json").out)
+    assert [(fold["reason"], fold["into"]) for fold in report["folds"]] == [("expired", "")]
+    shown = run(folder, "show", "5").out
+    assert "expired, retired" in shown
+    assert shown.count("Step 3.") == 1
+
+
+def test_records_are_embedded_and_the_next_run_goes_on(folder: Path) -> None:
+    first = json.loads(run(folder, "embed", "--model", "hashed", "--json").out)
+    assert (first["embedded"], first["size"] > 0) == ({"acme": 4}, True)
+    assert "0 records embedded with" in run(folder, "embed", "--model", "hashed").out
+    with closing(open_records(folder)) as store:
+        store.add([MemoryRecord(text="New.", namespace=ADA)], at_s=1.0)
+        assert len(store.list_without_vectors("acme", model=first["model"], limit=9)) == 1
+    assert "1 record embedded with" in run(folder, "embed", "--model", "hashed", "--tenant", "acme").out
+
+
+def test_an_embedder_that_cannot_be_used_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for model, words in [
+        ("openai:text-embedding-3-small", "OPENAI_API_KEY"),
+        ("openai", "openai:MODEL"),
+        ("model2vec:/nowhere", "/nowhere"),
+        ("hash", "hashed"),
+    ]:
+        ended = run(folder, "embed", "--model", model)
+        assert ended.code == 2
+        assert words in ended.err
+    assert "4 records of the tenant acme are left" in run(folder, "embed", "--model", "openai:m").err
+
+
+def test_what_a_folder_was_read_by_is_not_among_the_records(folder: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("A note.\n")
+    os.utime(notes / "a.md", (1.0, 1.0))
+    before = listed(folder)
+    with open_memory(folder, tenant="acme", user="ada", clock=lambda: 5e9) as memory:
+        index_folder(memory, notes)
+    assert len(listed(folder)) == len(before) + 1
+    assert len(listed(folder, "--agent", "folder-index")) == 1

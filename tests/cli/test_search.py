@@ -16,6 +16,7 @@ from lading.memory.sqlite_store import open_records
 from lading.messages import tool_result
 from lading.stores.sqlite import open_sqlite
 from tests.cli.commands import lading
+from tests.cli.terminals import terminal_of
 
 
 @pytest.fixture
@@ -92,9 +93,47 @@ def test_without_the_right_to_write_the_index_is_in_memory(store: Path, monkeypa
 
     monkeypatch.setattr(search, "open_records", refuse)
     assert len(hits(store, "proxy")) == 1
+    assert "made anew in memory" in lading("search", store, "proxy").err
     assert not (store / search.INDEX).exists()
 
 
 def test_nothing_found_and_what_is_blank_have_their_codes(store: Path) -> None:
     assert lading("search", store, "zebra").code == terminal.FOUND
     assert lading("search", store, " ").code == terminal.BAD_INPUT
+
+
+def test_a_session_is_searched_before_the_best_are_taken(store: Path) -> None:
+    said(store, "loud", [f"proxy proxy number{at}" for at in range(230)])
+    said(store, "quiet", ["A long story of many other things in which the proxy is named once, far from its end."])
+    assert [hit["session"] for hit in hits(store, "proxy", "--session", "quiet")] == ["quiet"]
+    assert {hit["session"] for hit in hits(store, "proxy", "--session", "[aq]*")} == {"a", "quiet"}
+    assert len(hits(store, "proxy", "--session", "loud", "--top", "100")) == 100
+    nobody = lading("search", store, "proxy", "--session", "nightly-*")
+    assert nobody.code == terminal.BAD_INPUT
+    assert "nightly-*" in nobody.err
+
+
+def test_a_hit_says_its_turn_and_the_first_call_that_showed_it(store: Path) -> None:
+    with Session("gpt-4o", store=store, name="c") as session:
+        for text in ("Hello.", "Is there a walrus?", "And a zebra?"):
+            session.add(text)
+            session.pack()
+        session.add("An unsent elephant.")
+    found = [hits(store, word)[0] for word in ("walrus", "zebra", "elephant")]
+    assert [(hit["turn"], hit["call"]) for hit in found] == [(2, 2), (3, 3), (4, None)]
+    assert "user, turn 2, call 2" in lading("search", store, "walrus").out
+    assert "walrus" in lading("show", f"{store}@c:2").out
+    assert "walrus" not in lading("show", f"{store}@c:1").out
+
+
+@pytest.mark.parametrize(
+    ("colours", "no_color", "marked"), [(True, "", True), (True, "1", False), (False, "", False)]
+)
+def test_matched_words_are_marked_in_a_terminal_with_colours(
+    store: Path, monkeypatch: pytest.MonkeyPatch, colours: bool, no_color: str, marked: bool
+) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color) if no_color else monkeypatch.delenv("NO_COLOR", raising=False)
+    with terminal_of(120, colours=colours) as shown:
+        lading("search", store, "listening", "proxies")
+    assert ("\x1b[1;33mproxy\x1b[0m \x1b[1;33mlistens\x1b[0m" in shown.getvalue()) == marked
+    assert ("proxy listens" in shown.getvalue()) != marked

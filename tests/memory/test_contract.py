@@ -8,7 +8,7 @@ import pytest
 
 from lading.memory.sqlite_store import open_records
 from lading.memory.store import MemoryLimits, RecordStore
-from lading.testing import RecordStoreContract
+from lading.testing import RecordFoldingContract, RecordStoreContract
 
 
 class TestWithFts5(RecordStoreContract):
@@ -35,3 +35,13 @@ class TestWithoutNumpy(RecordStoreContract):
 
     def open_records(self, folder: Path, limits: MemoryLimits) -> RecordStore:
         return open_records(folder, limits=limits, durability="off")
+
+
+class TestFoldingWithFts5(RecordFoldingContract):
+    def open_records(self, folder: Path, limits: MemoryLimits) -> RecordStore:
+        return open_records(folder, limits=limits, durability="off", with_fts5=True)
+
+
+class TestFoldingWithoutFts5(RecordFoldingContract):
+    def open_records(self, folder: Path, limits: MemoryLimits) -> RecordStore:
+        return open_records(folder, limits=limits, durability="off", with_fts5=False)

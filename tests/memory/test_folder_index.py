@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from lading.errors import InputError
+from lading.folder import Folder, FoundFile
 from lading.memory import index_folder, open_memory
 from lading.memory.agent_memory import AgentMemory
 from lading.memory.folder_index import MOST_FILE_BYTES, PASSAGE_CHARS, FolderIndex, split_passages
@@ -117,3 +119,74 @@ def test_folders_of_one_name_are_kept_apart(tmp_path: Path, memory: AgentMemory)
         (tmp_path / place / "notes" / f"{place}.md").write_text(f"Of {place}.\n")
         assert index_folder(memory, tmp_path / place / "notes").forgotten == 0
     assert texts(memory) == ["Of one.", "Of two."]
+
+
+@pytest.fixture(name="reads")
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are read."""
+    names: list[str] = []
+    read_start = Folder.read_start
+
+    def count(folder: Folder, name: str, *, most_bytes: int) -> tuple[FoundFile, str] | None:
+        names.append(name)
+        return read_start(folder, name, most_bytes=most_bytes)
+
+    monkeypatch.setattr(Folder, "read_start", count)
+    return names
+
+
+def test_an_unchanged_file_is_not_read_again(tmp_path: Path, reads: list[str]) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name in "ab":
+        (notes / f"{name}.md").write_text(f"A note about {name}.\n\nMore.\n")
+    for _ in range(2):  # In another process, with another memory of the same folder.
+        with open_memory(tmp_path / "memory", user="ada", clock=lambda: 5e9) as memory:
+            index_folder(memory, notes)
+    assert reads == ["a.md", "b.md"]
+    with open_memory(tmp_path / "memory", user="ada", clock=lambda: 5e9) as memory:
+        (notes / "a.md").write_text("A note about A.\n\nMore.\n")
+        assert index_folder(memory, notes) == FolderIndex(2, changed=1, unchanged=3)
+        assert reads[2:] == ["a.md"]
+        # Neither what is missing here nor another reader of the same folder is taken for up to date.
+        [gone] = [one for one in memory.list() if one.text == "A note about b."]
+        memory.forget(gone.id)
+        assert index_folder(memory, notes) == FolderIndex(2, added=1, unchanged=3)
+        assert reads[3:] == ["b.md"]
+        with open_memory(memory.store, user="bob", clock=lambda: 5e9) as other:
+            assert index_folder(other, notes) == FolderIndex(2, added=4)
+        with open_memory(memory.store, user="ada", agent="coder", clock=lambda: 5e9) as other:
+            assert index_folder(other, notes) == FolderIndex(2, added=4)
+        assert all(hit.record.origin.source.endswith(".md") for hit in memory.search("a note about more"))
+
+
+def test_a_change_within_the_tick_of_a_reading_is_seen(tmp_path: Path, reads: list[str]) -> None:
+    note = tmp_path / "n.md"
+    note.write_text("One.\n")
+    facts = note.stat()
+    now_s = facts.st_ctime + 1.0
+    with open_memory(user="ada", clock=lambda: now_s) as memory:
+        index_folder(memory, tmp_path)
+        assert index_folder(memory, tmp_path).unchanged == 1
+        assert len(reads) == 2
+        note.write_text("Two.\n")
+        os.utime(note, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        assert note.stat().st_size == facts.st_size
+        assert index_folder(memory, tmp_path).changed == 1
+        now_s = note.stat().st_ctime + 5.0
+        for _ in range(3):
+            assert index_folder(memory, tmp_path).unchanged == 1
+        assert len(reads) == 4
+
+
+def test_a_file_that_is_gone_leaves_no_trace_of_its_reading(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "xyzzyplugh.md").write_text("A note.\n")
+    with open_memory(tmp_path / "memory", user="ada", clock=lambda: 5e9) as memory:
+        index_folder(memory, notes)
+        (notes / "xyzzyplugh.md").write_text("Another note.\n")
+        index_folder(memory, notes)
+        (notes / "xyzzyplugh.md").unlink()
+        index_folder(memory, notes)
+    assert b"xyzzyplugh" not in b"".join(path.read_bytes() for path in (tmp_path / "memory").iterdir())

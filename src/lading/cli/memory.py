@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from lading.cli import terminal
 from lading.cli.explanations import format_time
+from lading.cli.memory_care import COMMANDS
+from lading.cli.memory_names import NamespaceFilter, format_namespace, namespace_options, open_memory_of
 from lading.cli.options import json_option
 from lading.cli.tables import Column, format_count, print_items, say
 from lading.errors import InputError
 from lading.memory.agent_memory import AgentMemory, open_memory
 from lading.memory.folder_index import FolderIndex, index_folder
-from lading.memory.records import KINDS, MemoryRecord, Namespace, Origin
+from lading.memory.records import KINDS, MemoryRecord, Origin
 from lading.memory.retrieval import MemoryHit
-from lading.memory.sqlite_store import SqliteRecordStore, open_records
+from lading.memory.salience import decay_salience
+from lading.memory.sqlite_store import SqliteRecordStore
 
 _ALL = 1_000_000_000
 _STAYS = (
@@ -30,34 +31,13 @@ _STAYS = (
 )
 
 
-class NamespaceFilter(Struct, frozen=True):
-    """The namespaces that a command is about; an empty name matches all."""
-
-    tenant: str
-    user: str
-    agent: str
-    session: str
-
-    def find(self, store: SqliteRecordStore) -> list[Namespace]:
-        """List the matching namespaces that have records. Raises InputError for none."""
-        known = store.list_namespaces()
-        found = [
-            place
-            for place in known
-            if all(getattr(self, name) in ("", getattr(place, name)) for name in self.__struct_fields__)
-        ]
-        if not found:
-            has = f"it has those of {', '.join(map(format_namespace, known[:8]))}" if known else "it is empty"
-            raise InputError(f"The memory has no records of that namespace: {has}.")
-        return found
-
-
 @click.group("memory")
 @click.argument("folder", metavar="STORE")
 @click.pass_context
 def command(ctx: click.Context, folder: str) -> None:
-    """List, search, show, edit, forget or index the records of the memory in the folder STORE. Its commands take
-    --tenant, --user, --agent and --session, which name the namespaces concerned; without one, they are about all.
+    """List, search, show, edit, forget, index, embed or consolidate the records of the memory in the folder STORE.
+    Its commands take --tenant, --user, --agent and --session, which name the namespaces concerned; without one,
+    they are about all.
 
     \b
     Examples:
@@ -66,20 +46,18 @@ def command(ctx: click.Context, folder: str) -> None:
       lading memory ./store edit 17 --text "The server is in Bergen."
       lading memory ./store forget 17 18
       lading memory ./store index ./notes --user ada
+      lading memory ./store consolidate --dry-run
+      lading memory ./store embed --model openai:text-embedding-3-small
     """
     ctx.obj = folder
 
 
-def _with_namespaces(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name namespaces."""
-    for name in ("session", "agent", "user", "tenant"):
-        option = click.option(f"--{name}", default="", metavar="NAME", help=f"Records of this {name} only.")
-        function = option(function)
-    return function
+for _one in COMMANDS:
+    command.add_command(_one)
 
 
 @command.command("list")
-@_with_namespaces
+@namespace_options
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Records of this kind only.")
 @click.option("--key", default="", help="Records of this key only.")
 @click.option("--history", is_flag=True, help="Superseded and expired records too.")
@@ -90,7 +68,7 @@ def _list_command(
     folder: str, /, kinds: Sequence[Any], key: str, history: bool, top: int, as_json: bool, **names: str
 ) -> None:
     """List records, newest first."""
-    with _opened(folder) as store:
+    with open_memory_of(folder) as store:
         found = [
             record
             for place in NamespaceFilter(**names).find(store)
@@ -107,13 +85,13 @@ def _list_command(
 
 @command.command("search")
 @click.argument("words", nargs=-1, required=True)
-@_with_namespaces
+@namespace_options
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="The best so many.")
 @json_option("Print the records and their scores as JSON.")
 @click.pass_obj
 def _search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool, **names: str) -> None:
     """Find the records that WORDS, such as a question, are about, best first."""
-    with _opened(folder) as store:
+    with open_memory_of(folder) as store:
         hits: list[MemoryHit] = []
         for place in NamespaceFilter(**names).find(store):
             found = AgentMemory(store, place).search(" ".join(words), limit=top)
@@ -122,33 +100,31 @@ def _search_command(folder: str, /, words: Sequence[str], top: int, as_json: boo
         shown = [
             {"score": hit.score, "reason": hit.reason, "record": _encode([hit.record])[0]} for hit in hits[:top]
         ]
-        terminal.print_either(
-            as_json, lambda: {"hits": shown}, show=lambda: _print_records([hit.record for hit in hits], top=top)
-        )
+        terminal.print_either(as_json, lambda: {"hits": shown}, show=lambda: _print_hits(hits, top=top))
 
 
 @command.command("show")
 @click.argument("record_id", metavar="ID")
-@_with_namespaces
+@namespace_options
 @json_option("Print the record and its history as JSON.")
 @click.pass_obj
 def _show_command(folder: str, /, record_id: str, as_json: bool, **names: str) -> None:
     """Print a record in full, with the earlier versions that it superseded."""
-    with _opened(folder) as store:
+    with open_memory_of(folder) as store:
         record = _find_record(store, record_id, among=NamespaceFilter(**names))
-        earlier = _find_earlier(store, record)
+        earlier = store.list_earlier(record.namespace, [record.id])
     encoded = {"record": _encode([record])[0], "earlier": _encode(earlier)}
     terminal.print_either(as_json, lambda: encoded, show=lambda: _print_record(record, earlier))
 
 
 @command.command("edit")
 @click.argument("record_id", metavar="ID")
-@_with_namespaces
+@namespace_options
 @click.option("--text", help="The new text; default: what $EDITOR gives.")
 @click.pass_obj
 def _edit_command(folder: str, /, record_id: str, text: str | None, **names: str) -> None:
     """Write a new version of a record, whose author is you; the old one stays as history."""
-    with _opened(folder) as store:
+    with open_memory_of(folder) as store:
         record = _find_record(store, record_id, among=NamespaceFilter(**names))
         given = click.edit(record.text) if text is None else text
         if given is None or given.rstrip("\n") == record.text:
@@ -186,17 +162,17 @@ def _index_command(
 
 @command.command("forget")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
-@_with_namespaces
+@namespace_options
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def _forget_command(folder: str, /, ids: Sequence[str], yes: bool, **names: str) -> None:
     """Forget records and their earlier versions, from the bytes of the memory's file too. What is left is when each
     was forgotten."""
-    with _opened(folder) as store:
+    with open_memory_of(folder) as store:
         found: dict[str, MemoryRecord] = {}
         for record_id in ids:
             record = _find_record(store, record_id, among=NamespaceFilter(**names))
-            found |= {one.id: one for one in (record, *_find_earlier(store, record))}
+            found |= {one.id: one for one in (record, *store.list_earlier(record.namespace, [record.id]))}
         _print_records(list(found.values()), top=len(found))
         if not yes and not sys.stdin.isatty():
             raise InputError("Nothing was forgotten, as nobody can be asked here. Give --yes to forget.")
@@ -218,12 +194,6 @@ def _print_index(done: FolderIndex) -> None:
         say(f"left out: {terminal.make_printable(path)}, as {reason}")
 
 
-@contextmanager
-def _opened(folder: str) -> Iterator[SqliteRecordStore]:
-    with terminal.report_errors(), closing(open_records(folder, create=False)) as store:
-        yield store
-
-
 def _find_record(store: SqliteRecordStore, record_id: str, *, among: NamespaceFilter) -> MemoryRecord:
     for place in among.find(store):
         found = store.get(place, [record_id])
@@ -232,30 +202,29 @@ def _find_record(store: SqliteRecordStore, record_id: str, *, among: NamespaceFi
     raise InputError(f"There is no record {record_id[:80]!r} there; lading memory STORE list shows the ids.")
 
 
-def _find_earlier(store: SqliteRecordStore, record: MemoryRecord) -> list[MemoryRecord]:
-    """Return the versions that a record superseded, newest first."""
-    history = store.list_records(record.namespace, at_s=time.time(), with_history=True, limit=_ALL)
-    versions = {record.id}
-    earlier = []
-    for one in history:
-        if one.superseded_by in versions:
-            versions.add(one.id)
-            earlier.append(one)
-    return earlier
-
-
-def format_namespace(place: Namespace) -> str:
-    """Format a namespace: its tenant, and the names that it has."""
-    names = [f"{name} {getattr(place, name)}" for name in ("user", "agent", "session") if getattr(place, name)]
-    return " ".join([place.tenant, *names])
-
-
 def _encode(records: Sequence[MemoryRecord]) -> list[dict[str, Any]]:
     """Encode records for JSON, with the fields that have their defaults too."""
     return [
         asdict(record) | {name: asdict(getattr(record, name)) for name in ("namespace", "origin", "validity")}
         for record in records
     ]
+
+
+def _print_hits(hits: Sequence[MemoryHit], *, top: int) -> None:
+    say(format_count(len(hits), "record"))
+    places = {hit.record.namespace for hit in hits}
+    columns: list[tuple[Column, Callable[[MemoryHit], str]]] = [
+        (Column("id"), lambda hit: hit.record.id),
+        (Column("score"), lambda hit: f"{hit.score:.2f}"),
+        (Column("text", left=True, crop=True), lambda hit: " ".join(hit.record.text.split())),
+        (Column("reason", left=True), lambda hit: hit.reason),
+        (Column("kind", left=True, only_wide=True), lambda hit: hit.record.kind),
+        (Column("author", left=True, only_wide=True), lambda hit: hit.record.origin.author),
+        (Column("namespace", left=True), lambda hit: format_namespace(hit.record.namespace)),
+    ]
+    print_items("", hits, columns=columns if len(places) > 1 else columns[:-1], top=top)
+    if len(places) == 1:
+        say(f"namespace: {format_namespace(places.pop())}", style="dim")
 
 
 def _print_records(records: Sequence[MemoryRecord], *, top: int) -> None:
@@ -277,6 +246,8 @@ def _print_records(records: Sequence[MemoryRecord], *, top: int) -> None:
 
 
 def _format_state(record: MemoryRecord) -> str:
+    if record.superseded_by == record.id:
+        return "expired, retired"
     if record.superseded_by:
         return f"superseded by {record.superseded_by}"
     return "" if record.is_shown(time.time()) else "expired"
@@ -296,6 +267,7 @@ def _print_record(record: MemoryRecord, earlier: Sequence[MemoryRecord]) -> None
         "expires": format_time(record.validity.expires_s),
         "confidence": "" if record.origin.confidence == 1 else f"{record.origin.confidence:g}",
         "written again": "" if record.salience == 1 else f"{record.salience - 1} times",
+        "salience now": "" if record.is_rule else f"{decay_salience(record, at_s=time.time()):.2g}",
         "entities": ", ".join(record.entities),
         "state": state,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
 
@@ -121,9 +122,14 @@ def find_session(store: SessionStore, *, tenant: str = "", session: str = "") ->
 
 
 def find_sessions(store: SessionStore, *, tenant: str = "", session: str = "") -> list[tuple[str, str]]:
-    """Find the sessions with these names; an empty name matches all. Raises InputError for none."""
+    """Find the sessions with these names, of which the second may be a pattern such as ``nightly-*``; an empty name
+    matches all. Raises InputError for none."""
     known = store.sessions()
-    found = [(of, name) for of, name in known if tenant in ("", of) and session in ("", name)]
+    found = [
+        (of, name)
+        for of, name in known
+        if tenant in ("", of) and (session in ("", name) or fnmatchcase(name, session))
+    ]
     if not found:
         wanted = "/".join(filter(None, (tenant, session)))
         meant = did_you_mean(session, [name for _, name in known])

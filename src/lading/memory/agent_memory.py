@@ -19,13 +19,15 @@ from msgspec.structs import replace
 from lading.errors import EmbeddingFailed, InputError
 from lading.jsonbytes import digest
 from lading.memory.checked_embedder import CheckedEmbedder
+from lading.memory.consolidation import MOST_GROUPS, Consolidation, ConsolidationMeans, consolidate, join_runs
 from lading.memory.embedding import Embedder
+from lading.memory.merging import Merge
 from lading.memory.records import Kind, MemoryRecord, Namespace, Origin, Tombstone, Validity
 from lading.memory.retrieval import Means, MemoryHit, Query, Retrieval, find
 from lading.memory.scoring import SIGNALS, Signal
 from lading.memory.store import LIMITS, MemoryLimits, RecordStore, Vectors
 from lading.registry import lookup
-from lading.validation import check, check_fields
+from lading.validation import check, check_count, check_fields
 
 DAY_S = 86_400.0
 NOTE_TTL_S = 14 * DAY_S
@@ -182,9 +184,55 @@ class AgentMemory:
         return tuple(self._add(replace(one, id="")) for one in kept if one.namespace == self.namespace)
 
     def recall(self, key: str) -> MemoryRecord | None:
-        """Return the newest record of that key, the session's own before those of all; None without one."""
-        found = self.store.list_records(self.namespace, key=_check_key(key), at_s=self.now_s) if key else ()
+        """Return the newest record of that key, or what it was folded into, the session's own before those of all;
+        None without one."""
+        if not key:
+            return None
+        at_s = self.now_s
+        found = self.store.list_records(self.namespace, key=_check_key(key), at_s=at_s)
+        found = found or self._list_successors(key, at_s=at_s)
         return max(found, key=lambda one: (bool(one.namespace.session), one.created_s), default=None)
+
+    def _list_successors(self, key: str, *, at_s: float) -> tuple[MemoryRecord, ...]:
+        """Return the shown records that those of a key were folded into."""
+        history = self.store.list_records(self.namespace, key=key, at_s=at_s, with_history=True, limit=MOST_LISTED)
+        found = {one.id: one for one in history}
+        shown: dict[str, MemoryRecord] = {}
+        # Ids rise from a record to its successor, but for one that is retired, so that this ends.
+        while found:
+            shown |= {name: one for name, one in found.items() if one.is_shown(at_s)}
+            following = {one.superseded_by for one in found.values() if one.superseded_by not in ("", one.id)}
+            found = self.store.get(self.namespace, following)
+        return tuple(shown.values())
+
+    def consolidate(
+        self,
+        *,
+        dry_run: bool = False,
+        ask: Merge | None = None,
+        most_groups: int = MOST_GROUPS,
+        advance: Callable[[int], object] = lambda _: None,
+    ) -> Consolidation:
+        """Fold what says nothing more than another record, of this session and of all sessions of its user and
+        agent. What is folded is history: ``get`` and ``list(with_history=True)`` have it.
+
+        ``ask``: a function that is given a ``SummaryRequest`` and returns the answer of a model, which merges what
+        models and tools wrote in nearly the same words; it is checked, and without a model nothing is merged.
+        ``dry_run``: say what would be done, and change nothing. ``most_groups``: of each namespace, in one run; a
+        group is one transaction, and the next run goes on. ``advance`` is called with 1 after each. Raises
+        InputError for a wrong number, StoreError.
+        """
+        check_count(most_groups, name="most_groups")
+        means = ConsolidationMeans(ask, self._embed, advance)
+        places = dict.fromkeys([self.shared_namespace, self.namespace])
+        return join_runs(
+            [
+                consolidate(
+                    self.store, place, at_s=self.now_s, dry_run=dry_run, most_groups=most_groups, means=means
+                )
+                for place in places
+            ]
+        )
 
     def get(self, record_id: str) -> MemoryRecord | None:
         """Return the record of an id, superseded and expired ones too; None without one."""
@@ -234,8 +282,9 @@ class AgentMemory:
         return tuple(one for one in reversed(self.list(kinds=_INSTRUCTIONS)) if one.is_rule)
 
     def forget(self, *ids: str, key: str = "") -> tuple[Tombstone, ...]:
-        """Remove records by id, or all versions of those with a key. The tombstones say which and when. The log of
-        a session, and requests already sent, still hold the words. Raises InputError for neither; StoreError."""
+        """Remove records by id, or those with a key, with their earlier versions and what was folded into them. The
+        tombstones say which and when. The log of a session, and requests already sent, still hold the words. Raises
+        InputError for neither; StoreError."""
         if not ids and not key:
             raise InputError("Give the ids of records to forget, or their key.")
         if key:
@@ -244,6 +293,7 @@ class AgentMemory:
                 self.namespace, key=_check_key(key), at_s=now_s, with_history=True, limit=MOST_LISTED
             )
             ids = (*ids, *(one.id for one in named))
+        ids = (*ids, *(one.id for one in self.store.list_earlier(self.namespace, ids)))
         return self.store.forget(self.namespace, ids, at_s=self.now_s)
 
     def close(self) -> None:

@@ -1,8 +1,7 @@
-"""Choose the hits that a budget of tokens holds: the most value for the tokens, and nothing twice."""
+"""Choose the hits that a budget of tokens holds: those of the highest scores, and nothing twice."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -11,9 +10,6 @@ from lading.memory.scoring import Ranked, Signal
 from lading.task.candidates import Candidate, Pool
 from lading.task.greedy import Choice, fill
 
-COST = 1 / 8
-"""Hits are chosen by their score divided by their tokens to this power: of two with nearly the same score the
-shorter is first, and one of twice the tokens needs a score that is 9 % higher."""
 _SPARE = 2
 """Hits of as many budgets are weighed against each other; those behind them have lower scores."""
 
@@ -46,14 +42,10 @@ def choose(
         Candidate(
             names[hit.record.id],
             tokens[hit.record.id],
-            _value(hit, tokens, weighs_cost="cost" in signals),
+            hit.score * tokens[hit.record.id],  # Chosen by value for its tokens: by score.
             needs=(names[needs[hit.record.id]],) if needs.get(hit.record.id) in names else (),
         )
         for hit in pool
     ]
     choice = fill(Choice(Pool(candidates), budget_tokens), range(len(candidates)))
     return [(pool[at], tokens[pool[at].record.id]) for at in sorted(choice.chosen)]
-
-
-def _value(hit: Ranked, tokens: Mapping[str, int], *, weighs_cost: bool) -> float:
-    return hit.score * math.pow(tokens[hit.record.id], 1 - COST if weighs_cost else 1)

@@ -1,6 +1,7 @@
 """Keep a folder of notes in a memory: each passage of each file is a record that can be read alone.
 
-A passage that is the same is left alone, a changed one supersedes the older, and one that is gone is forgotten.
+A passage that is the same is left alone, a changed one supersedes the older, and one that is gone is forgotten. A
+file whose size and times are the same is not read again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from lading.errors import InputError
 from lading.folder import Folder, FoundFile, open_folder
 from lading.jsonbytes import digest
 from lading.memory.agent_memory import AgentMemory
+from lading.memory.folder_state import describe_state, forget_states, is_settled, read_states, write_states
 from lading.memory.records import MemoryRecord, Origin
 from lading.validation import check
 
@@ -62,30 +64,37 @@ def index_folder(
     check(name, str, advice="the name of a folder is a text")
     # Two folders may have one base name, and their records must not be taken for each other's.
     name = name or f"{os.path.basename(folder.root)}-{digest(os.fsencode(folder.root))[:_DIGITS]}"
-    known = _find_known(memory, f"{SOURCE}{name}/")
+    prefix = f"{SOURCE}{name}/"
+    known = _find_known(memory, prefix)
+    states = read_states(memory, prefix)
+    settled: dict[str, str] = {}
     total = FolderIndex()
-    for file in sorted(folder.list_files()):
-        if not file.path.endswith(SUFFIXES):
+    for listed in sorted(folder.list_files()):
+        if not listed.path.endswith(SUFFIXES):
             continue
-        source = f"{SOURCE}{name}/{file.shown}"
-        texts, reason = _read_passages(folder, file)
-        if reason:
-            total = total._replace(left_out=(*total.left_out, (file.shown, reason)))
+        source = f"{prefix}{listed.shown}"
+        held = known.get(source, [])
+        if states.get(source) == describe_state(listed, passages=len(held)):
+            total = _count(total, FolderIndex(1, unchanged=len(known.pop(source, []))))
         else:
-            records = [_make_record(memory, text, file=file, source=source) for text in texts]
-            total = _count(total, _update(memory, records, known.pop(source, [])))
+            read_s = memory.now_s
+            texts, file, reason = _read_passages(folder, listed)
+            if reason:
+                total = total._replace(left_out=(*total.left_out, (listed.shown, reason)))
+            else:
+                records = [_make_record(memory, text, file=file, source=source) for text in texts]
+                total = _count(total, _update(memory, records, known.pop(source, [])))
+                if is_settled(file, read_s=read_s):
+                    settled[source] = describe_state(file, passages=len(texts))
         if advance is not None:
             advance(1)
+    write_states(memory, settled)
     # A file that cannot be read now is not gone.
-    kept = {f"{SOURCE}{name}/{shown}" for shown, _ in total.left_out}
-    prefix = f"{SOURCE}{name}/"
-    gone = [
-        record
-        for source, records in known.items()
-        if source not in kept and folder.lacks(source.removeprefix(prefix))
-        for record in records
-    ]
+    kept = {f"{prefix}{shown}" for shown, _ in total.left_out}
+    lacking = {one for one in known if one not in kept and folder.lacks(one.removeprefix(prefix))}
+    gone = [record for source in sorted(lacking) for record in known[source]]
     _forget(memory, gone)
+    forget_states(memory, lacking)
     return total._replace(forgotten=total.forgotten + len(gone))
 
 
@@ -106,14 +115,15 @@ def split_passages(text: str) -> Iterator[str]:
             yield f"{above}: {passage}" if above else passage
 
 
-def _read_passages(folder: Folder, file: FoundFile) -> tuple[list[str], str]:
-    """Return the passages of a file, each once, or the reason why it is left out."""
+def _read_passages(folder: Folder, file: FoundFile) -> tuple[list[str], FoundFile, str]:
+    """Return the passages of a file, each once, with its facts as it was read, or the reason why it is left out."""
     if file.size_bytes > MOST_FILE_BYTES:
-        return [], f"it has {file.size_bytes:,} bytes; the most is {MOST_FILE_BYTES:,}"
+        return [], file, f"it has {file.size_bytes:,} bytes; the most is {MOST_FILE_BYTES:,}"
     read = folder.read_start(file.path, most_bytes=MOST_FILE_BYTES)
     if read is None or (file.size_bytes and not read[1]):
-        return [], "it is no text" if read else "it cannot be read"
-    return [*dict.fromkeys(passage for passage in split_passages(read[1]) if passage.strip())], ""
+        return [], file, "it is no text" if read else "it cannot be read"
+    facts, text = read
+    return [*dict.fromkeys(passage for passage in split_passages(text) if passage.strip())], facts, ""
 
 
 def _make_record(memory: AgentMemory, text: str, *, file: FoundFile, source: str) -> MemoryRecord:

@@ -53,5 +53,22 @@ def list_around(
     return found
 
 
+def list_earlier(sql: sqlite3.Connection, namespaces: Sequence[int], *, records: Iterable[int]) -> list[int]:
+    """Return the numbers of the records that those superseded, and theirs."""
+    found: dict[int, None] = {}
+    waiting = list(records)
+    while waiting:
+        newer = waiting.pop()
+        for namespace in namespaces:
+            rows = sql.execute(
+                "SELECT id FROM record WHERE namespace = ? AND superseded_by = ?", (namespace, newer)
+            )
+            # A retired record is its own successor.
+            added = [number for number in _read_numbers(rows) if number != newer and number not in found]
+            found |= dict.fromkeys(added)
+            waiting += added
+    return list(found)
+
+
 def _read_numbers(rows: Iterable[tuple[int]]) -> list[int]:
     return [number for (number,) in rows]

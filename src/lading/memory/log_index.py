@@ -65,15 +65,20 @@ def search_logs(
     records: RecordStore, text: str, *, tenant: str, keep: Callable[[str], bool] = bool, limit: int
 ) -> list[LogHit]:
     """Return the indexed messages of a tenant that match a question best, each once, best first, of the 100 best
-    passages. ``keep``: whether to keep those of a session of this name. Raises StoreError, InputError."""
+    passages of the sessions whose name ``keep`` accepts. Raises StoreError, InputError."""
     asked = Query(
         text=text,
         reader=Namespace(tenant, agent=_AGENT),
         at_s=time.time(),
         budget_tokens=_BUDGET_TOKENS,
     )
-    found = find(records, asked, means=Means(count=_estimate_tokens, signals=SIGNALS - {"neighbours"}))
-    hits = {(hit.session, hit.entry): hit for hit in reversed([*map(_read_hit, found.hits)]) if keep(hit.session)}
+    means = Means(
+        count=_estimate_tokens,
+        signals=SIGNALS - {"neighbours"},
+        keep=lambda record: bool(record.origin.source) and keep(_read_source(record)[1]),
+    )
+    found = find(records, asked, means=means)
+    hits = {(hit.session, hit.entry): hit for hit in reversed([*map(_read_hit, found.hits)])}
     return [*hits.values()][::-1][:limit]
 
 
@@ -92,7 +97,7 @@ def _make_records(entry: Entry, owner: tuple[str, str]) -> Iterator[MemoryRecord
 
 def _read_hit(hit: MemoryHit) -> LogHit:
     record = hit.record
-    tenant, session, _, entry = record.origin.source.removeprefix("artifact://").split("/")
+    tenant, session, _, entry = _read_source(record)
     role = _ROLES[record.origin.author]
     return LogHit(
         tenant,
@@ -105,6 +110,10 @@ def _read_hit(hit: MemoryHit) -> LogHit:
         hit.score,
         hit.reason,
     )
+
+
+def _read_source(record: MemoryRecord) -> list[str]:
+    return record.origin.source.removeprefix("artifact://").split("/")
 
 
 def _estimate_tokens(record: MemoryRecord) -> int:

@@ -15,6 +15,7 @@ Kind: TypeAlias = Literal["fact", "entity", "decision", "preference", "instructi
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Author: TypeAlias = Literal["user", "code", "model", "tool"]
 AUTHORS: tuple[Author, ...] = get_args(Author)
+"""From the highest rank to the lowest: a record is never folded into one whose author ranks lower."""
 RULE_AUTHORS: tuple[Author, ...] = ("user", "code")
 """Authors whose instructions are rules. What a model or a tool wrote is data, whatever it says."""
 
@@ -98,9 +99,9 @@ class MemoryRecord(Struct, frozen=True, omit_defaults=True, kw_only=True):
     id: str = ""
     """Given by the store."""
     salience: int = 1
-    """How often it was written or confirmed."""
+    """How often it was written or confirmed, with what was folded into it."""
     superseded_by: str = ""
-    """The id of the newer record; empty while this one is the newest."""
+    """The id of the newer record; its own where it expired and was retired; empty while it is the newest."""
 
     def __post_init__(self) -> None:
         check(self.text, str, advice="a record's text is a text")

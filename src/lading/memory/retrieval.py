@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from heapq import nsmallest
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -22,6 +24,7 @@ from lading.memory.query_expansion import EXPANDED_WEIGHT, Expansion, expand
 from lading.memory.query_words import QueryWord, find_query_words
 from lading.memory.records import Kind, MemoryRecord, Namespace
 from lading.memory.reranking import Reranker, rerank
+from lading.memory.salience import decay_salience
 from lading.memory.scoring import (
     MEANING,
     SIGNALS,
@@ -34,7 +37,7 @@ from lading.memory.scoring import (
     read_question,
     score_words,
 )
-from lading.memory.store import RecordStore
+from lading.memory.store import RecordStore, Scored, WordHit
 from lading.validation import check, check_count
 
 MOST_FOUND = 100
@@ -43,6 +46,18 @@ _FEWEST_FOUND = 15
 """For few hits fewer records are found: as many more than twice the hits."""
 _SPARE = 2
 """As many records as hits are read: the persons and times that they are about can change their order."""
+
+
+_WIDER = 4
+"""How many times as many are searched where too few are kept."""
+Hit = TypeVar("Hit", WordHit, Scored)
+
+
+class Filter(Protocol):
+    """Returns those hits that are kept."""
+
+    def __call__(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Return those hits that are kept."""
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -77,6 +92,8 @@ class Means(Struct, frozen=True, kw_only=True):
     expansions: tuple[Expansion, ...] = ()
     """Texts that a model is asked for before the search: other wordings, or a made-up answer."""
     signals: AbstractSet[Signal] = SIGNALS
+    keep: Callable[[MemoryRecord], bool] | None = None
+    """Whether a record that is found may be a hit; None: all. Those beside a hit are not asked about."""
 
 
 class MemoryHit(Struct, frozen=True):
@@ -158,8 +175,11 @@ def _search(
 ) -> Evidence:
     """Return what the records found by words and by vectors have, by id."""
     limit = min(MOST_FOUND, 2 * query.most_hits + _FEWEST_FOUND)
-    hits = store.search_words(
-        query.reader, [word.word for word in words], at_s=query.at_s, limit=limit, kinds=query.kinds
+    wanted = [word.word for word in words]
+    hits = _find_kept(
+        lambda most: store.search_words(query.reader, wanted, at_s=query.at_s, limit=most, kinds=query.kinds),
+        limit,
+        keep=_make_filter(store, query, means),
     )
     found: Evidence = {hit.id: dict(hit.by_word) for hit in hits}
     if means.embedder is None or "vectors" not in means.signals or not query.text.strip():
@@ -169,13 +189,42 @@ def _search(
     except EmbeddingFailed as failure:
         events.append(RetrievalReduced("embedder", str(failure)))
         return found
-    near = store.search_vector(query.reader, vector, model=means.embedder.name, at_s=query.at_s, limit=limit)
+    model = means.embedder.name
+    near = _find_kept(
+        lambda most: store.search_vector(query.reader, vector, model=model, at_s=query.at_s, limit=most),
+        limit,
+        keep=_make_filter(store, query, means),
+    )
     if near:
         lowest, highest = near[-1].score, near[0].score
         for hit in near:
             share = (hit.score - lowest) / (highest - lowest) if highest > lowest else 1.0
             found.setdefault(hit.id, {})[MEANING] = share
     return found
+
+
+def _find_kept(search: Callable[[int], list[Hit]], limit: int, *, keep: Filter | None) -> list[Hit]:
+    """Return the best ``limit`` of those that are kept: more are searched until there are as many, or no others."""
+    hits = search(limit)
+    if keep is None:
+        return hits
+    most, kept = limit, keep(hits)
+    while len(kept) < limit and len(hits) >= most:
+        most *= _WIDER
+        hits = search(most)
+        kept = keep(hits)
+    return kept[:limit]
+
+
+def _make_filter(store: RecordStore, query: Query, means: Means) -> Filter | None:
+    return partial(_keep_hits, store, query.reader, means.keep) if means.keep else None
+
+
+def _keep_hits(
+    store: RecordStore, reader: Namespace, keep: Callable[[MemoryRecord], bool], hits: Sequence[Hit]
+) -> list[Hit]:
+    records = store.get(reader, [hit.id for hit in hits])
+    return [hit for hit in hits if hit.id in records and keep(records[hit.id])]
 
 
 def _spread(
@@ -204,4 +253,11 @@ def _rank(
         for name, record in store.get(query.reader, best).items()
         if not query.kinds or record.kind in query.kinds
     ]
-    return sorted(ranked, key=lambda hit: (-hit.score, len(hit.record.id), hit.record.id))
+    # Of equally good ones the more salient is first.
+    return sorted(
+        ranked,
+        key=lambda hit: (
+            *(-hit.score, -decay_salience(hit.record, at_s=query.at_s)),
+            *(len(hit.record.id), hit.record.id),
+        ),
+    )

@@ -13,13 +13,13 @@ from lading.memory.query_times import TimeSpan, find_spans, meets_any, span_of_d
 from lading.memory.query_words import QueryWord, find_query_words
 from lading.memory.records import MemoryRecord
 
-Signal: TypeAlias = Literal["neighbours", "coordination", "entities", "times", "vectors", "cost", "duplicates"]
+Signal: TypeAlias = Literal["neighbours", "coordination", "entities", "times", "vectors", "duplicates"]
 """Signs that a search goes by besides the words of each record: those lent by neighbours, how many of the words it
-has, names of its persons, dates, vectors, its tokens, and that a text like another one adds nothing."""
+has, names of its persons, dates, vectors, and that a text like another one adds nothing."""
 SIGNALS: frozenset[Signal] = frozenset(get_args(Signal))
 MEANING = ""
 """The key of the nearness of vectors among the words of a record."""
-RAISE = 1.25
+RAISE = 1.5
 """A record about someone that the question names, or of a time that it names, counts that much more."""
 _REASON_WORDS = 4
 _MOST_CHARS = 4_000
@@ -63,6 +63,8 @@ class ScoreScale(NamedTuple):
     whole: float
     """The score of a record that has each word as the best one does; a word that no record has counts as the best
     of the others."""
+    total: float
+    """The sum of ``weights``."""
 
 
 def make_score_scale(
@@ -77,17 +79,17 @@ def make_score_scale(
                 best[word] = score
     most = max(best.values(), default=0.0)
     whole = math.fsum(weight * (best[word] or most) for word, weight in weights.items())
-    return ScoreScale(best, weights, meaning_share, whole)
+    return ScoreScale(best, weights, meaning_share, whole, math.fsum(weights.values()))
 
 
 def score_words(by_word: Mapping[str, float], scale: ScoreScale, *, signals: AbstractSet[Signal]) -> float:
     """Return the score of a record by its words and vectors, from 0 to 1."""
-    weights = scale.weights
-    said = math.fsum(weights[word] * score for word, score in by_word.items() if word in weights)
+    found = [(scale.weights[word], score) for word, score in by_word.items() if word in scale.weights]
+    said = math.fsum([weight * score for weight, score in found])
     score = min(said / scale.whole, 1.0) if scale.whole else 0.0
     if "coordination" in signals and score:
-        has = math.fsum(weights[word] for word in by_word if word in weights)
-        score *= math.sqrt(min(has / math.fsum(weights.values()), 1.0))
+        has = math.fsum([weight for weight, _ in found])
+        score *= math.sqrt(min(has / scale.total, 1.0))
     return 1 - (1 - score) * (1 - scale.meaning_share * by_word.get(MEANING, 0.0))
 
 

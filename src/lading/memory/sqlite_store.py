@@ -18,9 +18,10 @@ from msgspec.structs import replace
 
 from lading.errors import InputError, StoreError
 from lading.memory.adding import Destination, add_record, check_records
+from lading.memory.folding import check_fold, fold_records
 from lading.memory.forgetting import erase_traces, forget_records
 from lading.memory.held_vectors import VectorCache
-from lading.memory.listing import list_around, list_newest
+from lading.memory.listing import list_around, list_earlier, list_newest
 from lading.memory.memory_file import FILE_NAME, describe_file, has_fts5
 from lading.memory.records import Kind, MemoryRecord, Namespace, Tombstone
 from lading.memory.rows import list_visible, parse_ids, read_records
@@ -76,6 +77,35 @@ class SqliteRecordStore:
             added = add_record(target, record, body=body, older=older, at_s=at_s)
             return self._finish(sql, [added], vectors=vectors, rows=rows)[0]
 
+    def fold(
+        self,
+        reader: Namespace,
+        ids: Collection[str],
+        *,
+        into: MemoryRecord | None,
+        vectors: Vectors | None = None,
+        at_s: float,
+    ) -> MemoryRecord | None:
+        """Make records the history of another one; see RecordStore."""
+        rows = _encode_vectors(vectors) if vectors else {}
+        wanted = {*ids, into.id} - {""} if into else {*ids}
+        with self._transaction("BEGIN IMMEDIATE") as sql:
+            seen = [row.id for row in list_visible(sql, reader)]
+            found = {one.id: one for one in read_records(sql, parse_ids(wanted), namespaces=seen).values()}
+            if missing := sorted(wanted - set(found)):
+                raise InputError(
+                    f"The record {missing[0][:80]!r} is not there; list the records for the newest ones."
+                )
+            older = [found[one] for one in dict.fromkeys(ids)]
+            into = found[into.id] if into and into.id else into
+            check_fold(older, into, at_s=at_s)
+            if into and not into.id:
+                [body] = check_records([into], limits=self._limits, at_s=at_s)
+                added = add_record(Destination(sql, self._index, self._limits), into, body=body, at_s=at_s)
+                [into] = self._finish(sql, [added], vectors=vectors, rows=rows)
+            fold_records(sql, self._index, older=older, into=int(into.id) if into else None)
+            return replace(into, salience=into.salience + sum(one.salience for one in older)) if into else None
+
     def get(self, reader: Namespace, ids: Collection[str]) -> dict[str, MemoryRecord]:
         """Return the records of these ids that the reader sees; see RecordStore."""
         with self._transaction("BEGIN") as sql:
@@ -100,6 +130,13 @@ class SqliteRecordStore:
             newest = list_newest(sql, seen, kinds=kinds, key=key, shown=shown, limit=limit)
             found = read_records(sql, newest, namespaces=seen)
         return tuple(reversed(found.values()))
+
+    def list_earlier(self, reader: Namespace, ids: Collection[str]) -> tuple[MemoryRecord, ...]:
+        """List the earlier versions of records; see RecordStore."""
+        with self._transaction("BEGIN") as sql:
+            seen = [row.id for row in list_visible(sql, reader)]
+            earlier = list_earlier(sql, seen, records=parse_ids(ids))
+            return tuple(reversed(read_records(sql, earlier, namespaces=seen).values()))
 
     def list_namespaces(self, tenant: str = "") -> tuple[Namespace, ...]:
         """List the namespaces that have records, sorted; see RecordStore."""

@@ -92,6 +92,23 @@ class RecordStore(Protocol):
         the key of that one. Raises InputError where the reader sees no such record, where a newer one is in its
         place, and where it is a rule and ``by`` is not of a user or code; MemoryFull like ``add``."""
 
+    def fold(
+        self,
+        reader: Namespace,
+        ids: Collection[str],
+        *,
+        into: MemoryRecord | None,
+        vectors: Vectors | None = None,
+        at_s: float,
+    ) -> MemoryRecord | None:
+        """Make records of one namespace the history of another one, which gets their salience, and return that.
+
+        ``into``: one of the store, or one without an id, which is added with its ``vectors``. None: the records are
+        expired, and each one's successor is itself. They are no longer shown or found, lose their vectors, and
+        ``get`` still has them. Raises InputError, and changes nothing, where the reader does not see one of them,
+        where one is superseded or not expired, and where the author of ``into`` ranks lower in ``AUTHORS`` than
+        theirs or a rule would become the history of what is none; MemoryFull like ``add``."""
+
     def get(self, reader: Namespace, ids: Collection[str]) -> dict[str, MemoryRecord]:
         """Return the records of these ids that the reader sees, superseded and expired ones too."""
 
@@ -106,6 +123,9 @@ class RecordStore(Protocol):
         limit: int = 1_000,
     ) -> tuple[MemoryRecord, ...]:
         """List records, newest first. ``with_history``: superseded and expired ones too."""
+
+    def list_earlier(self, reader: Namespace, ids: Collection[str]) -> tuple[MemoryRecord, ...]:
+        """List the records that became the history of these, and theirs, that the reader sees, newest first."""
 
     def list_namespaces(self, tenant: str = "") -> tuple[Namespace, ...]:
         """List the namespaces that have records, sorted: those of one tenant where it is given."""

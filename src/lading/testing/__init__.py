@@ -10,6 +10,7 @@ from lading.testing.answers import Answer, Fault, Issue, Request
 from lading.testing.needle import NeedleTask
 from lading.testing.prompt_cache import Scale
 from lading.testing.provider import StrictProvider
+from lading.testing.record_folding import RecordFoldingContract
 from lading.testing.record_store import RecordStoreContract
 from lading.testing.script import FakeModel, Passage, Say, Script, Seen, Use
 
@@ -20,6 +21,7 @@ __all__ = [
     "Issue",
     "NeedleTask",
     "Passage",
+    "RecordFoldingContract",
     "RecordStoreContract",
     "Request",
     "Say",
