@@ -76,7 +76,7 @@ def _plain() -> Drawn:
     """A legal history that nothing compacts."""
     return next(
         found
-        for seed in range(1_000)
+        for seed in range(10_000)
         if (found := draw(seed)).kind == "legal"
         and found.wire == "openai_chat"
         and found.preset == "append-only"

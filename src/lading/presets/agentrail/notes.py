@@ -23,7 +23,7 @@ _log = logging.getLogger("lading")
 
 
 class NotedSession(Protocol):
-    """What is used of a ``Session``."""
+    """A ``Session``, as far as it is used here."""
 
     @property
     def settings(self) -> Any:
