@@ -13,7 +13,7 @@ from asyncio import (
     wait_for,
     wrap_future,
 )
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -22,15 +22,19 @@ from typing import Any, Self, TypeVar
 
 from lading.audit.verdicts import Explanation
 from lading.effects import AWAIT
+from lading.history.log import Edit, Entry
 from lading.history.observations import ObservationResult
 from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, MessageLike
 from lading.request.pack import Pack
+from lading.request.tool_index import ToolIndex
 from lading.session.matching import Changed
 from lading.session.session import Session
 from lading.session.task_steps import GivenStep, GivenTask
 from lading.task.acceptance import Acceptance
+from lading.task.artifacts import Artifacts
 from lading.task.packing import TaskOptions
+from lading.task.task import TaskStep
 from lading.validation import check
 from lading.wire.replies import Reply
 
@@ -48,6 +52,41 @@ class AsyncSession:
         """``session`` may go on being used as it is, beside this. Raises InputError for anything else."""
         check(session, Session, advice="give AsyncSession(Session(...))")
         self.session = session
+
+    @property
+    def name(self) -> str:
+        """See ``Session.name``."""
+        return self.session.name
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """See ``Session.entries``."""
+        return self.session.entries
+
+    @property
+    def edits(self) -> Sequence[Edit]:
+        """See ``Session.edits``."""
+        return self.session.edits
+
+    @property
+    def own_tools(self) -> frozenset[str]:
+        """See ``Session.own_tools``."""
+        return self.session.own_tools
+
+    @property
+    def tools(self) -> ToolIndex:
+        """See ``Session.tools``."""
+        return self.session.tools
+
+    @property
+    def step(self) -> TaskStep | None:
+        """See ``Session.step``."""
+        return self.session.step
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """See ``Session.artifacts``; its methods block for as long as its store takes."""
+        return self.session.artifacts
 
     @property
     def observations(self) -> list[ObservationResult]:
@@ -104,6 +143,18 @@ class AsyncSession:
     async def why(self, text: str, *, call: int | None = None) -> Explanation:
         """See ``Session.why``."""
         return await to_thread(self.session.why, text, call=call)
+
+    async def instruct(self, messages: object) -> None:
+        """See ``Session.instruct``."""
+        await to_thread(self.session.instruct, messages)
+
+    async def withdraw(self, position: int) -> bool:
+        """See ``Session.withdraw``."""
+        return await to_thread(self.session.withdraw, position)
+
+    async def fork(self, messages: object) -> AsyncSession:
+        """See ``Session.fork``."""
+        return AsyncSession(await to_thread(self.session.fork, messages))
 
     async def close(self) -> None:
         """See ``Session.close``."""
