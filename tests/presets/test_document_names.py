@@ -121,7 +121,7 @@ def test_what_is_no_session_is_refused_with_what_to_give(function: Callable[[Any
 def test_the_log_of_an_async_session_is_loaded_too() -> None:
     async def main() -> list[Message]:
         async with AsyncSession(spoken()) as session:
-            return presets.load_messages_with_budget(session, 1_000)  # type: ignore[arg-type]
+            return presets.load_messages_with_budget(session, 1_000)
 
     assert texts(asyncio.run(main())) == ["Go.", "On."]
 
