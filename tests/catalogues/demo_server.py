@@ -9,7 +9,9 @@ from threading import Event
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp_types import (
+    AudioContent,
     BlobResourceContents,
     CallToolResult,
     EmbeddedResource,
@@ -43,6 +45,36 @@ def make_server() -> MCPServer[Any]:
         )
 
     @server.tool()
+    def odd() -> CallToolResult:
+        """Return what no provider takes."""
+        bad = BlobResourceContents(uri="demo://x", mime_type="application/pdf", blob="%%%")
+        return CallToolResult(
+            content=[
+                ImageContent(type="image", data="no base64", mime_type="image/png"),
+                ImageContent(type="image", data=PIXEL, mime_type="text/html"),
+                AudioContent(type="audio", data=PIXEL, mime_type="audio/wav"),
+                EmbeddedResource(type="resource", resource=bad),
+            ]
+        )
+
+    @server.tool()
+    def nothing() -> CallToolResult:
+        """Return nothing."""
+        return CallToolResult(content=[])
+
+    @server.tool()
+    async def grow(ctx: Context[Any, Any]) -> str:
+        """Offer one more tool."""
+        server.add_tool(lambda: "I am new.", name="new", description="The new one.")
+        await ctx.notify_tools_changed()
+        return "done"
+
+    add_failing(server)
+    return server
+
+
+def add_failing(server: MCPServer[Any]) -> None:
+    @server.tool()
     def fail() -> str:
         """Fail."""
         raise ValueError("there is nothing")
@@ -57,8 +89,6 @@ def make_server() -> MCPServer[Any]:
     def die() -> str:
         """End the server."""
         os._exit(3)
-
-    return server
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,11 +21,11 @@ from lading.messages import File, Image, Message, Text, ToolCall
 from lading.models.tool_policy import ToolPolicy
 from lading.wire import WIRES, find_wire
 from tests.catalogues.demo_server import PIXEL, make_server
-from tests.waiting import until
+from tests.waiting import together, until
 
 STDIO = StdioServerParameters(command=sys.executable, args=["-m", "tests.catalogues.demo_server", "stdio"])
 NOTHING = StdioServerParameters(command=sys.executable, args=["-c", "raise SystemExit(3)"])
-TOOLS = ["add", "fetch_report_a3a5e0be", "fail", "hang", "die"]
+TOOLS = ["add", "fetch.report", "odd", "nothing", "grow", "fail", "hang", "die"]
 
 
 def call(catalogue: Catalogue, name: str, arguments: str = "{}") -> Message:
@@ -184,3 +185,42 @@ def test_an_async_session_uses_a_catalogue_in_a_thread() -> None:
     with open_mcp(make_server()) as servers:
         catalogue = Catalogue(servers)
         asyncio.run(main())
+
+
+def test_what_no_provider_takes_is_named_and_nothing_is_said_so() -> None:
+    with open_mcp(make_server()) as servers:
+        catalogue = Catalogue(servers)
+        assert catalogue.tools
+        odd, nothing = call(catalogue, "odd"), call(catalogue, "nothing")
+    assert odd.results[0].text.split("\n") == [
+        "[image: image/png left out]",
+        "[image: text/html left out]",
+        "[audio left out]",
+        "[demo://x: application/pdf left out]",
+    ]
+    for wire in WIRES:
+        with lading.Session("a-model", wire=wire, window=32_000, output_reserve=1_000) as session:
+            session.add("Do it.")
+            session.add([Message("assistant", (ToolCall("c1", "nothing", "{}"),)), nothing])
+            pack = session.pack(catalogue.tools)
+            assert pack.violations == ()
+            assert "[no output]" in pack.body.decode()
+
+
+def test_a_server_that_says_that_its_tools_changed_is_asked_again(place: Any) -> None:
+    with open_mcp(place) as servers:
+        catalogue = Catalogue(servers)
+        before = [tool.name for tool in catalogue.tools]
+        assert call(catalogue, "grow").results[0].text == "done"
+        until("the new tool is offered", lambda: "new" in catalogue.names)
+        assert [tool.name for tool in catalogue.tools] == [*before, *(["new"] if "new" not in before else [])]
+        assert call(catalogue, "new").results[0].text == "I am new."
+
+
+def test_threads_share_one_connection() -> None:
+    with open_mcp(STDIO) as servers:
+        catalogue = Catalogue(servers)
+        assert catalogue.tools
+        calls = [partial(call, catalogue, "add", json.dumps({"a": at, "b": 1})) for at in range(40)]
+        assert [answered.results[0].text for answered in together(calls)] == [str(at + 1) for at in range(40)]
+        assert len(servers._open) == 1

@@ -6,10 +6,12 @@ own tools only: ``failures`` says why, and ``refresh`` tries it again.
 
 from __future__ import annotations
 
+import base64
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +28,10 @@ MOST_TOOLS = 1_000
 MOST_PAGES = 100
 MOST_SCHEMA_BYTES = 65_536
 """A tool with a larger schema is left out."""
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""Types of images that every provider takes."""
+PDF = "application/pdf"
+NOTHING = "[no output]"
 TIMEOUT_S = 30.0
 CALL_TIMEOUT_S = 300.0
 _GRACE_S = 5.0
@@ -42,7 +48,7 @@ class McpTool(Struct, frozen=True):
 
 class _Connection(Struct):
     client: Any
-    close: ExitStack
+    opened: ExitStack
 
 
 class McpServers:
@@ -54,6 +60,7 @@ class McpServers:
         self._open: dict[str, _Connection] = {}
         self._tools: dict[str, McpTool] = {}
         self._changed: set[str] = set(self._servers)
+        self._lock = Lock()
         self.failures: dict[str, str] = {}
         """By server: why it has no tools."""
         self.left_out: dict[str, str] = {}
@@ -92,7 +99,7 @@ class McpServers:
 
     def _list(self, server: str) -> None:
         self.failures.pop(server, None)
-        found = attempt(lambda: self._run(_list_all, self._connect(server).client, wait_s=self._timeout_s))
+        found = attempt(lambda: self._run(_list_all, self._connect(server), wait_s=self._timeout_s))
         if isinstance(found, Exception):
             self._drop(server, found)
             found = []
@@ -105,7 +112,7 @@ class McpServers:
         self._tools = dict(sorted(self._tools.items(), key=lambda item: order[item[1].server]))
 
     def _call(self, known: McpTool, arguments: dict[str, Any]) -> Any:
-        client, wait_s = self._connect(known.server).client, self._call_timeout_s
+        client, wait_s = self._connect(known.server), self._call_timeout_s
         return self._run(client.call_tool, known.name, arguments, wait_s, wait_s=wait_s)
 
     def _take(self, server: str, declared: Any) -> None:
@@ -123,20 +130,29 @@ class McpServers:
             tool = Tool(name, shorten(declared.description or declared.title or ""), schema)
             self._tools[name] = McpTool(tool, server, declared.name)
 
-    def _connect(self, server: str) -> _Connection:
-        if (known := self._open.get(server)) is not None:
-            return known
+    def _connect(self, server: str) -> Any:
+        """Return the client of a server, connected first where it is not."""
         from mcp import Client  # noqa: PLC0415 - of an extra
 
         async def notice(message: Any) -> None:
             if type(message).__name__ == "ToolListChangedNotification":
                 self._changed.add(server)
 
-        client = Client(self._servers[server], read_timeout_seconds=self._timeout_s, message_handler=notice)
-        with ExitStack() as entered:
-            entered.enter_context(self._portal.wrap_async_context_manager(client))
-            connection = self._open[server] = _Connection(client, entered.pop_all())
-        return connection
+        with self._lock, ExitStack() as opened:
+            if (known := self._open.get(server)) is not None:
+                return known.client
+            client = Client(self._servers[server], read_timeout_seconds=self._timeout_s, message_handler=notice)
+            opened.enter_context(self._portal.wrap_async_context_manager(client))
+            opened.callback(self._portal.start_task_soon(self._watch, server, client).cancel)
+            self._open[server] = _Connection(client, opened.pop_all())
+        return client
+
+    async def _watch(self, server: str, client: Any) -> None:
+        """Wait for what a server of the newer protocol says about its tools; an older one sends it unasked."""
+        with suppress(Exception):  # It is not supported, or the connection ended.
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self._changed.add(server)
 
     def _run(self, function: Any, *arguments: Any, wait_s: float) -> Any:
         future = self._portal.start_task_soon(function, *arguments)
@@ -149,8 +165,9 @@ class McpServers:
         if error is not None:
             self.failures[server] = _describe(error)
             _log.warning("The MCP server %s failed: %s", server, _describe(error))
-        connection = self._open.pop(server, None)
-        if connection and isinstance(failure := attempt(connection.close.close), Exception):
+        with self._lock:
+            connection = self._open.pop(server, None)
+        if connection and isinstance(failure := attempt(connection.opened.close), Exception):
             _log.info("The MCP server %s was not closed in order: %s", server, _describe(failure))
 
 
@@ -199,7 +216,7 @@ def _read_content(answered: Any) -> Iterator[ResultPart]:
         if kind == "text":
             yield Text(block.text)
         elif kind == "image":
-            yield Image(data=block.data, media_type=block.mime_type)
+            yield _read_bytes(block.data, block.mime_type, name="image")
         elif kind == "resource":
             yield _read_resource(block.resource)
         elif kind == "resource_link":
@@ -208,18 +225,29 @@ def _read_content(answered: Any) -> Iterator[ResultPart]:
             yield Text(f"[{kind} left out]")
     if not answered.content:
         structured = answered.structured_content
-        yield Text("" if structured is None else jsonbytes.dump(structured).decode("utf-8", "replace"))
+        yield Text(NOTHING if structured is None else jsonbytes.dump(structured).decode("utf-8", "replace"))
 
 
 def _read_resource(resource: Any) -> ResultPart:
     if (text := getattr(resource, "text", None)) is not None:
         return Text(f"[{resource.uri}]\n{text}")
-    kind = resource.mime_type or ""
-    if kind.startswith("image/"):
-        return Image(data=resource.blob, media_type=kind)
-    if kind == "application/pdf":
-        return File(data=resource.blob, media_type=kind, name=str(resource.uri))
-    return Text(f"[{resource.uri}: {kind or 'bytes'} left out]")
+    return _read_bytes(resource.blob, resource.mime_type or "", name=str(resource.uri))
+
+
+def _read_bytes(data: str, kind: str, *, name: str) -> ResultPart:
+    """Return base64 as an image or PDF; a note in its place where a provider would refuse it."""
+    if kind in IMAGES and _is_base64(data):
+        return Image(data=data, media_type=kind)
+    if kind == PDF and _is_base64(data):
+        return File(data=data, media_type=kind, name=name)
+    return Text(f"[{name}: {kind or 'bytes'} left out]")
+
+
+def _is_base64(data: str) -> bool:
+    try:
+        return bool(base64.b64decode(data, validate=True))
+    except ValueError:
+        return False
 
 
 def _describe(error: BaseException) -> str:
