@@ -110,6 +110,27 @@ def test_the_same_text_is_chosen_once() -> None:
     assert texts_of(found) == [said, "A database can be slow."]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "the proxy of the staging cluster listens on port 8080",
+            "the proxy of the staging cluster listens on port 8081",
+        ),
+        (
+            "the proxy of the staging cluster may be restarted",
+            "the proxy of the staging cluster may not be restarted",
+        ),
+        ("Ada owns the proxy of the old staging cluster", "Ben owns the proxy of the old staging cluster"),
+    ],
+)
+def test_texts_that_say_different_things_are_both_chosen(one: str, other: str) -> None:
+    for first, second in ((one, other), (other, one)):
+        found = search(remember(first, second, f"Well, {first}", second.upper()), "proxy of the staging cluster")
+        assert len(found.hits) == 3
+        assert {first, second} < {*texts_of(found), f"Well, {first}"}
+
+
 def test_a_lent_hit_needs_the_one_that_lends() -> None:
     question = "offsite? " * 20
     found = search(remember(question, "Yes."), "offsite", budget_tokens=19)

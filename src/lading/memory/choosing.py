@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from lading.memory.near_duplicates import group_alike
+from lading.memory.near_duplicates import find_repeated
 from lading.memory.scoring import Ranked, Signal
 from lading.task.candidates import Candidate, Pool
 from lading.task.greedy import Choice, fill
@@ -34,8 +34,8 @@ def choose(
         tokens[hit.record.id] = max(count(hit), 1)
         total += tokens[hit.record.id]
     if "duplicates" in signals:
-        alike = group_alike([hit.record.text for hit in pool])
-        pool = [hit for at, hit in enumerate(pool) if alike[at] == at]
+        repeated = find_repeated([hit.record.text for hit in pool])
+        pool = [hit for at, hit in enumerate(pool) if at not in repeated]
     # Of equally good hits the first is chosen: the ids of the candidates are their ranks.
     names = {hit.record.id: f"{at:06}" for at, hit in enumerate(pool)}
     candidates = [

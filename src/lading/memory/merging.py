@@ -18,8 +18,7 @@ from lading.compaction.summary_values import KnownValues
 from lading.effects import TIMEOUT_S, Summary, SummaryRequest, attempt, describe_error, resolve, start_thread
 from lading.errors import SummaryFailed
 from lading.memory.fold_rules import FoldGroup, can_fold
-from lading.memory.near_duplicates import group_alike
-from lading.memory.query_words import FUNCTION_WORDS
+from lading.memory.near_duplicates import UNSAYING, group_alike
 from lading.memory.records import RULE_AUTHORS, MemoryRecord, Origin
 
 Merge: TypeAlias = Callable[[SummaryRequest], str | Summary]
@@ -29,8 +28,6 @@ MOST_MERGED = 8
 _MOST_CHARS = 4_000
 """Longer records are not merged."""
 _CHARS_PER_TOKEN = 4
-_NEGATIONS = frozenset({"no", "nor", "not", "t", "don", "few", "only", "until", "before", "after", "off", "now"})
-"""Words of grammar that change what is said: they must stay as well."""
 _WORD = re.compile(r"\w+")
 _INSTRUCTIONS = (
     "Below are notes that say nearly the same. Write one note that says all that they say, in their own words, "
@@ -107,7 +104,7 @@ def _check_words(merged: str, records: Sequence[MemoryRecord]) -> None:
 
 
 def _find_weighty(text: str) -> set[str]:
-    return {word for word in _WORD.findall(text.casefold()) if word not in FUNCTION_WORDS - _NEGATIONS}
+    return {word for word in _WORD.findall(text.casefold()) if word not in UNSAYING}
 
 
 def _count(text: str) -> int:
