@@ -46,8 +46,8 @@ LINE_CALLS = {"session": 439, "client": 861}
 LINE_STATE = 13
 LINE_LINES = {"session": 9_410, "client": 12_410}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 45_610
-SOURCE_LINES = 66_040
+LOWER_FLOORS_LINES = 45_630
+SOURCE_LINES = 66_070
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

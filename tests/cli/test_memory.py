@@ -184,6 +184,16 @@ def test_records_are_embedded_and_the_next_run_goes_on(folder: Path) -> None:
     assert "1 record embedded with" in run(folder, "embed", "--model", "hashed", "--tenant", "acme").out
 
 
+def test_a_search_by_meaning_uses_the_vectors_of_its_embedder(folder: Path) -> None:
+    run(folder, "embed", "--model", "hashed")
+    word = "backups"
+    plain = json.loads(run(folder, "search", word, "--json").out)["hits"]
+    found = json.loads(run(folder, "search", word, "--model", "hashed", "--json").out)["hits"]
+    assert not any("meaning" in hit["reason"] for hit in plain)
+    assert any("meaning" in hit["reason"] for hit in found)
+    assert "no embedder named" in run(folder, "search", word, "--model", "nope").err
+
+
 def test_an_embedder_that_cannot_be_used_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     for model, words in [

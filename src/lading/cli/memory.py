@@ -18,6 +18,7 @@ from lading.cli.options import json_option
 from lading.cli.tables import Column, format_count, print_items, say
 from lading.errors import InputError
 from lading.memory.agent_memory import AgentMemory, open_memory
+from lading.memory.embedders import open_embedder
 from lading.memory.folder_index import FolderIndex, index_folder
 from lading.memory.records import KINDS, MemoryRecord, Origin
 from lading.memory.retrieval import MemoryHit
@@ -87,14 +88,19 @@ def _list_command(
 @click.argument("words", nargs=-1, required=True)
 @namespace_options
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="The best so many.")
+@click.option("--model", default="", metavar="NAME", help="Search by meaning too: the embedder of their vectors.")
 @json_option("Print the records and their scores as JSON.")
 @click.pass_obj
-def _search_command(folder: str, /, words: Sequence[str], top: int, as_json: bool, **names: str) -> None:
-    """Find the records that WORDS, such as a question, are about, best first."""
+def _search_command(
+    folder: str, /, words: Sequence[str], top: int, model: str, *, as_json: bool, **names: str
+) -> None:
+    """Find the records that WORDS, such as a question, are about, best first: by their words, and with --model by
+    their meaning, for which lading memory STORE embed makes vectors."""
     with open_memory_of(folder) as store:
+        embedder = open_embedder(model) if model else None
         hits: list[MemoryHit] = []
         for place in NamespaceFilter(**names).find(store):
-            found = AgentMemory(store, place).search(" ".join(words), limit=top)
+            found = AgentMemory(store, place, embedder=embedder).search(" ".join(words), limit=top)
             hits += [hit for hit in found if hit.record.namespace == place]
         hits.sort(key=lambda hit: (-hit.score, int(hit.record.id)))
         shown = [
