@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from lading.economics import (
-    PrefixCache,
     Rates,
     Usage,
     edit_price,
@@ -18,6 +17,7 @@ from lading.economics import (
     rates_for,
     rent,
 )
+from lading.prefix_cache import PrefixCache
 from tests.examples import share_of_examples
 
 CLAUDE = Rates(0.10, 1.25)

@@ -84,7 +84,8 @@ GIVEN = {"openai_chat": CHAT, "openai_responses": RESPONSES, "anthropic": ANTHRO
 FORMATS = pytest.mark.parametrize("given", [GIVEN[wire] for wire in WIRES], ids=[*WIRES])
 TAKES_MESSAGES = {
     "Session.add", "Session.extend", "Session.fork", "Session.handle", "Session.instruct", "Session.update",
-    "AsyncSession.add", "AsyncSession.handle", "Engine.append", "Engine.restate", "encode", "steering_message",
+    "AsyncSession.add", "AsyncSession.fork", "AsyncSession.handle", "AsyncSession.instruct", "Catalogue.handle",
+    "Engine.append", "Engine.restate", "encode", "steering_message",
     "compact_tool_results", "steps_of", "View.with_message",
     "Wire.find_unsuited",
     "Wire.write",

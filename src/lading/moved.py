@@ -18,7 +18,7 @@ HOMES: Mapping[str, str] = {
     "lading.audit.replay": "Outcome rebuild_body",
     "lading.budget": "Budget allocate",
     "lading.compaction": "Arrival Compaction Draft Past Pressure Strategy",
-    "lading.economics": "PrefixCache Rates Usage edit_price",
+    "lading.economics": "Rates Usage edit_price",
     "lading.engine": "Engine reopen",
     "lading.errors": "AddressError ModelError PackError SourceError StoreFormatError SummaryFailed TamperedError "
     "UnknownName Violation WireError",

@@ -21,7 +21,8 @@ from bench.price_rule import (
     ruled,
     shaped,
 )
-from lading.economics import PrefixCache, Rates
+from lading.economics import Rates
+from lading.prefix_cache import PrefixCache
 
 APPENDED = st.lists(st.integers(1, 40_000), max_size=18)
 RATES = st.sampled_from(TABLES)

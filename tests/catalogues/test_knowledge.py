@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lading.catalogues import Catalogue, KnowledgeBases
-from lading.errors import InputError
+from lading.errors import InputError, LadingError
 from lading.memory import open_memory
 from lading.messages import Message, ToolCall, ToolResult
 
@@ -95,3 +95,36 @@ def test_passages_are_found_and_a_changed_document_as_it_is_now(folder: Path, tm
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no folder of knowledge bases"):
         KnowledgeBases(tmp_path / "none")
+
+
+ARGUMENTS = {"base": "ops"}
+MESSAGES: dict[str, Any] = {
+    "openai_chat": {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "KbList", "arguments": json.dumps(ARGUMENTS)}}
+        ],
+    },
+    "anthropic": {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "c1", "name": "KbList", "input": ARGUMENTS}],
+    },
+    "openai_responses": [
+        {"type": "function_call", "call_id": "c1", "name": "KbList", "arguments": json.dumps(ARGUMENTS)}
+    ],
+    "gemini": {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "KbList", "args": ARGUMENTS}}]},
+}
+
+
+@pytest.mark.parametrize("wire", MESSAGES)
+def test_a_message_of_any_format_is_answered(folder: Path, wire: str) -> None:
+    (answered,) = Catalogue(KnowledgeBases(folder)).handle(MESSAGES[wire])
+    assert answered.results[0].call_id == "c1"
+    assert answered.results[0].text.startswith("deep/backup.md")
+
+
+@pytest.mark.parametrize("given", [5, None, [None], {"role": "nobody"}])
+def test_what_is_no_message_is_refused(folder: Path, given: Any) -> None:
+    with pytest.raises(LadingError):
+        Catalogue(KnowledgeBases(folder)).handle(given)

@@ -8,7 +8,7 @@ import sys
 import time
 
 import lading
-from lading.economics import PrefixCache
+from lading.prefix_cache import PrefixCache
 from tests.waiting import be_patient
 
 TOOL = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": {"type": "object"}}}

@@ -6,9 +6,10 @@ from msgspec.structs import replace
 
 from lading.compaction.digesting import LARGE_TOKENS, USED_ROUNDS, find_retired
 from lading.compaction.priced import compact
-from lading.economics import PrefixCache, Rates
+from lading.economics import Rates
 from lading.history.view import View
 from lading.messages import Message, user_text
+from lading.prefix_cache import PrefixCache
 from tests.engines import packs, run, settings
 from tests.histories import answered, called, said, tool_loop
 from tests.views import admitted, pressure

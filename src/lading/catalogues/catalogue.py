@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from lading import jsonbytes
 from lading.effects import attempt, describe_error
 from lading.errors import InputError
-from lading.messages import Conversation, Message, Text, Tool, ToolCall, ToolResult
-from lading.validation import check
-from lading.wire import find_wire
+from lading.messages import Conversation, Message, MessageLike, Text, Tool, ToolCall, ToolResult
+from lading.wire import COMMON, find_wire
+from lading.wire.coercion import messages_from
 from lading.wire.replies import Reply
 
 NAME_CHARS = 64
@@ -64,12 +64,16 @@ class Catalogue:
         body = found.envelope(Conversation((), self.tools, "", None))
         return list(body.get(found.layout.tools) or ())
 
-    def handle(self, reply: Reply | Message) -> list[Message]:
-        """Answer the calls of a reply that are of these tools, in their order. Pass the results to ``add``. With
-        ``AsyncSession`` use ``await asyncio.to_thread(catalogue.handle, reply)``."""
-        check(reply, (Reply, Message), advice="give what reply() returned, or its message")
-        message, sources = reply.message if isinstance(reply, Reply) else reply, self._find_all()
-        calls = [call for call in message.calls if call.name in sources]
+    def handle(self, reply: Reply | MessageLike | list[Any]) -> list[Message]:
+        """Answer the calls of a reply that are of these tools, in their order. Pass the results to ``add``, or write
+        them by their ``results``. With ``AsyncSession`` use ``await asyncio.to_thread(catalogue.handle, reply)``.
+
+        ``reply``: what ``Session.reply`` returned, or a message of the assistant as ``Session.add`` takes it (in
+        Responses the list of its items). Raises InputError, WireError."""
+        given = reply if isinstance(reply, list) else [reply]
+        messages = [reply.message] if isinstance(reply, Reply) else messages_from(given, wire=find_wire(COMMON))
+        sources = self._find_all()
+        calls = [call for message in messages for call in message.calls if call.name in sources]
         return [Message("tool", (_answer(sources[call.name][0], call),)) for call in calls]
 
     def _find_all(self) -> dict[str, tuple[ToolSource, Tool]]:
@@ -97,7 +101,7 @@ def refuse(call: ToolCall, why: str) -> ToolResult:
 def read_arguments(call: ToolCall) -> dict[str, Any] | None:
     """Return the arguments of a call; None where they are no JSON object."""
     try:
-        given = jsonbytes.load_answer(call.arguments or "{}")
+        given = jsonbytes.load(call.arguments or "{}", read=jsonbytes.read_finite)
     except ValueError:
         return None
     return given if isinstance(given, dict) else None

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 from lading.addresses import RESTORE
 from lading.audit.restore import SCHEMA
 from lading.budget import Budget
-from lading.economics import PrefixCache, Usage
+from lading.economics import Usage
 from lading.engine import Engine
 from lading.errors import PackError
 from lading.history.log import Edit
 from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
+from lading.prefix_cache import PrefixCache
 from lading.request.pack import Pack
 from lading.request.tools import make_offer
 from lading.settings import Settings

@@ -150,7 +150,7 @@ class PackedCall:
 
     def _take(self, data: bytes) -> AnswerStep:
         try:
-            value = jsonbytes.load_answer(data)
+            value = jsonbytes.load(data, read=jsonbytes.read_finite)
         except ValueError as error:
             raise WireError(f"The response is not JSON: {error}") from error
         if not isinstance(value, dict):
@@ -196,7 +196,7 @@ class PackedCall:
 
     def _remove_own(self, data: bytes) -> bytes:
         """Return the response without its calls of own tools."""
-        value, own = jsonbytes.load_answer(data), self.session.own_tools
+        value, own = jsonbytes.load(data, read=jsonbytes.read_finite), self.session.own_tools
         shown = self.session.wire.replies.without(value, own) if own else value
         return data if shown == value else jsonbytes.dump(shown)
 

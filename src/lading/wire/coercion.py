@@ -217,7 +217,7 @@ def error_text(error: object) -> str:
 
 def _parse_json(response: str | bytes) -> Any:
     try:
-        return jsonbytes.load_answer(response)
+        return jsonbytes.load(response, read=jsonbytes.read_finite)
     except ValueError as error:
         raise WireError(f"The response is no JSON ({error}). Give the whole body.") from error
 

@@ -106,7 +106,7 @@ def error_event(content: bytes) -> bytes:
 def read_object(event: SseEvent) -> dict[str, Any] | None:
     """Return the JSON object in the event's data; None for any other data."""
     try:
-        value = jsonbytes.load_answer(event.data) if event.data else None
+        value = jsonbytes.load(event.data, read=jsonbytes.read_finite) if event.data else None
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

@@ -135,7 +135,7 @@ class BlockEdits:
 def _parse_input(text: str) -> Any:
     """Return the input that was streamed as text; the text if it is not a JSON object (a reply cut short)."""
     try:
-        value = jsonbytes.load_answer(text)
+        value = jsonbytes.load(text, read=jsonbytes.read_finite)
     except ValueError:
         return text
     return value if isinstance(value, dict) else text
