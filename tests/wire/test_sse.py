@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given
@@ -89,7 +90,9 @@ def test_a_made_event_reads_back(value: dict[str, object], name: str) -> None:
     made = make_event(value, name=name)
     (read,) = events_of(made.raw)
     assert read == made
-    assert json.dumps(read_object(read)) == json.dumps(value)
+    # What no request can carry is null, as in the objects of the SDKs.
+    finite = {key: None if isinstance(one, float) and not math.isfinite(one) else one for key, one in value.items()}
+    assert json.dumps(read_object(read)) == json.dumps(finite)
 
 
 @pytest.mark.parametrize("data", ["", "[DONE]", "[1]", "1", "{", "[" * 100_000])

@@ -65,8 +65,8 @@ class Catalogue:
         return list(body.get(found.layout.tools) or ())
 
     def handle(self, reply: Reply | MessageLike | list[Any]) -> list[Message]:
-        """Answer the calls of a reply that are of these tools, in their order. Pass the results to ``add``, or write
-        them by their ``results``. With ``AsyncSession`` use ``await asyncio.to_thread(catalogue.handle, reply)``.
+        """Answer the calls of a reply that are of these tools, in their order. Pass the results to ``add``, or send
+        what is in ``results``. In an ``AsyncSession``: ``await asyncio.to_thread(catalogue.handle, reply)``.
 
         ``reply``: what ``Session.reply`` returned, or a message of the assistant as ``Session.add`` takes it (in
         Responses the list of its items). Raises InputError, WireError."""
