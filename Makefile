@@ -44,6 +44,7 @@ check: $(installed) ## format, lint, types, floors, limits
 	$(bin)/mypy
 	$(bin)/lint-imports
 	$(bin)/python -m scripts.check_limits
+	$(bin)/python -m scripts.mutants --check
 
 mutants: $(installed) ## break the code in known ways and see that the tests notice
 	$(bin)/python -m scripts.mutants

@@ -22,8 +22,9 @@ from lading.messages import Message, ToolCall, ToolResult
 from lading.models.catalog import find_card
 from lading.sources import Recording, read
 from lading.tokens import counter
-from lading.tokens.calibration import Calibration, RequestCount
+from lading.tokens.calibration import Calibration
 from lading.tokens.meter import Meter
+from lading.tokens.plausibility import RequestCount
 
 KEPT_GOAL, REPACKED_GOAL = 2.5, 6.0
 """p95 of the error, in percent."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 
 from bench.figures import Figure, below
-from bench.warm_pack import grow, make_settings, time_packs
-from lading.compaction import Strategy
+from bench.warm_pack import PACKS, grow, iterate_pack_times, make_settings
 from lading.compaction.composing import compose
 from lading.stores.sqlite import open_sqlite
 
@@ -19,13 +21,19 @@ def run() -> list[Figure]:
     """For each size the median with the last of the four alone, and what the others add to it."""
     figures: list[Figure] = []
     for case, log_tokens, window in CASES:
-        alone, composed = (_find_median(one, log_tokens, window) for one in ("priced", FOUR))
+        alone, composed = _find_medians(log_tokens, window)
         figures.append(below(f"warm pack, priced alone, {case}: p50", alone, 10, unit="ms"))
         figures.append(below(f"added by a composition of four, {case}: p50", composed - alone, 0.6, unit="ms"))
     return figures
 
 
-def _find_median(strategy: str | Strategy, log_tokens: int, window: int) -> float:
-    with tempfile.TemporaryDirectory() as folder, open_sqlite(Path(folder), durability="off") as store:
-        times = time_packs(*grow(store, log_tokens, make_settings(window, strategy)))
-        return times[len(times) // 2]
+def _find_medians(log_tokens: int, window: int) -> tuple[float, float]:
+    """Return the medians in milliseconds. The two sessions pack in turn, so that both meet the same machine."""
+    with ExitStack() as opened:
+        packs = []
+        for strategy in ("priced", FOUR):
+            folder = opened.enter_context(tempfile.TemporaryDirectory())
+            store = opened.enter_context(open_sqlite(Path(folder), durability="off"))
+            packs.append(iterate_pack_times(*grow(store, log_tokens, make_settings(window, strategy))))
+        alone, composed = zip(*islice(zip(*packs, strict=True), PACKS), strict=True)
+    return statistics.median(alone), statistics.median(composed)

@@ -17,6 +17,7 @@ from lading.compaction.notes import Notes
 from lading.compaction.record import write_record
 from lading.compaction.user_rules import find_statements, restate
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
+from lading.tokens import exact
 from tests.compaction.hostile import HOSTILE
 
 RUNS = 3
@@ -81,6 +82,7 @@ def _size(text: str) -> str:
 def _median_ms(read: Callable[[str], object], text: str) -> float:
     times = []
     for _ in range(RUNS):
+        exact.remembered.clear()
         started = time.perf_counter()
         read(text)
         times.append((time.perf_counter() - started) * 1000)

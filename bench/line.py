@@ -7,6 +7,7 @@ session, the aim. ``tests/test_line.py`` holds the figures below the limits of `
 
 from __future__ import annotations
 
+import ast
 import sys
 import threading
 from collections import Counter
@@ -21,9 +22,10 @@ from msgspec import Struct
 from openai import OpenAI
 
 import lading
-from bench.figures import Figure, below
+from bench.figures import Figure, below, plain
 from lading import Session, jsonbytes, wrap
 from scripts.check_limits import LINE_CALLS, LINE_FILES, LINE_FUNCTIONS, LINE_LINES, LINE_STATE
+from scripts.source_tree import Function, Place, functions
 
 SOURCE = Path(lading.__file__).parent
 AIMS = {"files": 30, "lines in them": 8_000, "functions": 130, "calls": 350}
@@ -55,6 +57,16 @@ class Line(NamedTuple):
         """Lines of those files."""
         return sum(len((SOURCE / file).read_text(encoding="utf-8").splitlines()) for file in self.files)
 
+    @property
+    def own_lines(self) -> int:
+        """Lines of the functions that ran, each counted from ``def`` to its end."""
+        return sum(
+            (place.function.end_lineno or 0) - place.function.lineno + 1
+            for file in self.files
+            for place in functions(ast.parse((SOURCE / file).read_text(encoding="utf-8")))
+            if (file, _qualify(place)) in self.calls
+        )
+
 
 def run() -> list[Figure]:
     """Files, functions, calls and lines of a warm call, of a session and of a wrapped client."""
@@ -73,6 +85,14 @@ def _figures(name: str, line: Line) -> Iterator[Figure]:
         yield below(f"{name}: {what}", figure, limits[name], unit="", digits=0)
         if name == "session":
             yield below("  against the aim", figure, AIMS[what], unit="", digits=0)
+    yield plain(f"{name}: lines of these functions", f"{line.own_lines:,}")
+
+
+def _qualify(place: Place) -> str:
+    """Return a function's name as Python qualifies it."""
+    owners = (owner for owner in place.owners if isinstance(owner, ast.ClassDef | Function))
+    names = [owner.name + ("" if isinstance(owner, ast.ClassDef) else ".<locals>") for owner in owners]
+    return ".".join([*names, place.function.name])
 
 
 def grown() -> Session:

@@ -12,7 +12,7 @@ from bench.json_rivals import as_csv, minified, toon
 from bench.json_shapes import flat_rows, half_nested_users, nested_maps, nested_orders
 from lading.shrink import SHRINKERS, Target, find_shrinker
 from lading.shrink.shrinking import reduce, shrink
-from lading.tokens import counter
+from lading.tokens import counter, exact
 from tests.shrink.samples import PLANTED, sample
 
 SHAPES = {
@@ -78,6 +78,7 @@ def _megabyte(kind: str) -> str:
 def _median_ms(act: Callable[[], object]) -> float:
     times = []
     for _ in range(RUNS):
+        exact.remembered.clear()
         start = time.perf_counter()
         act()
         times.append(1000 * (time.perf_counter() - start))

@@ -6,6 +6,8 @@ import gc
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from bench.figures import Figure, below, plain
@@ -19,7 +21,7 @@ from lading.models.catalog import find_card
 from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite
-from lading.tokens import counter
+from lading.tokens import counter, exact
 from lading.tokens.meter import Meter
 
 TOOLS = (Tool("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}),)
@@ -88,16 +90,18 @@ def grow(store: SessionStore, log_tokens: int, settings: Settings) -> tuple[Engi
 
 def time_packs(engine: Engine, number: int) -> list[float]:
     """Times of single packs in milliseconds, ascending. New blocks are small: what most steps append."""
-    new = rounds(number, lines=40)
-    times: list[float] = []
+    return sorted(islice(iterate_pack_times(engine, number), PACKS))
+
+
+def iterate_pack_times(engine: Engine, number: int) -> Iterator[float]:
+    """Pack round after round, and yield the milliseconds of each."""
     gc.collect()
-    for _ in range(PACKS):
-        call, result = next(new)
+    for call, result in rounds(number, lines=40):
+        exact.remembered.clear()
         started = time.perf_counter()
         engine.append([call, result])
         engine.pack(tools=TOOLS)
-        times.append((time.perf_counter() - started) * 1000)
-    return sorted(times)
+        yield (time.perf_counter() - started) * 1000
 
 
 def _tailed(engine: Engine, number: int) -> float:
@@ -105,6 +109,7 @@ def _tailed(engine: Engine, number: int) -> float:
     new = rounds(number, lines=40)
     times: dict[bool, list[float]] = {False: [], True: []}
     gc.collect()
+    exact.remembered.clear()
     for pack in range(2 * PACKS):
         call, result = next(new)
         tail = f"{pack:4} is the number of this request.\n" * 54 if pack % 2 else ""
@@ -120,6 +125,7 @@ def _reopened(engine: Engine, store: SessionStore) -> float:
     times: list[float] = []
     for _ in range(OPENS):
         gc.collect()
+        exact.remembered.clear()
         started = time.perf_counter()
         reopen(engine.settings, store).pack(tools=TOOLS)
         times.append((time.perf_counter() - started) * 1000)

@@ -40,14 +40,14 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LINE_FILES = {"session": 48, "client": 65}
-LINE_FUNCTIONS = {"session": 225, "client": 364}
-LINE_CALLS = {"session": 439, "client": 861}
+LINE_FILES = {"session": 47, "client": 66}
+LINE_FUNCTIONS = {"session": 226, "client": 365}
+LINE_CALLS = {"session": 450, "client": 856}
 LINE_STATE = 13
-LINE_LINES = {"session": 9_410, "client": 12_410}
+LINE_LINES = {"session": 8_650, "client": 12_010}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 45_630
-SOURCE_LINES = 66_070
+LOWER_FLOORS_LINES = 46_620
+SOURCE_LINES = 67_130
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"
@@ -66,7 +66,7 @@ AS_DOCUMENTED: dict[str, str] = {
 }
 """Public functions, as ``path:name``, whose third and later parameters need not be keyword-only, and why."""
 
-GUARDS: dict[str, str] = {"src/lading/effects.py:attempt": "strategies and summarizers may be users' own code"}
+GUARDS: dict[str, str] = {"src/lading/guard.py:attempt": "strategies and summarizers may be users' own code"}
 """The one function, as ``path:name``, that may catch everything around user callables, and why."""
 
 BANNED_NAMES = frozenset(
@@ -104,8 +104,10 @@ FORMAT_READERS: dict[str, str] = {
 }
 """Rooms and files that may name them, each with the reason."""
 OPTIONAL_PACKAGES = frozenset(
-    {"aiohttp", "numpy", "obstore", "opentelemetry", "psycopg", "rapidfuzz", "redis", "selectolax", "starlette"}
-    | {"tree_sitter", "uvicorn"}
+    """
+    aiohttp jsonschema numpy obstore opentelemetry psycopg rapidfuzz redis referencing selectolax starlette
+    tree_sitter uvicorn
+    """.split()  # noqa: SIM905 - a list of words reads as words
 )
 """Packages of the extras; a function may import them, because they need not be installed."""
 ROOTLESS_BASES = frozenset({"object", "Protocol", "Generic"})

@@ -100,6 +100,8 @@ def main(arguments: Sequence[str]) -> int:
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
         return 2
+    if options.check:
+        return 0
     chosen = [mutant for mutant in mutants if not options.only or mutant.name in options.only]
     outcomes: dict[str, Outcome] = {}
     pool = ThreadPoolExecutor(AT_ONCE)
@@ -129,6 +131,9 @@ def main(arguments: Sequence[str]) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="mutants", description="Break the code and check that the tests notice.")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this mutant; may be repeated")
+    parser.add_argument(
+        "--check", action="store_true", help="only see that each text is in the source, and run none"
+    )
     parser.add_argument("--whole", action="store_true", help="run all tests where the named ones pass")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--root", type=Path, default=ROOT, help="the tree to break")

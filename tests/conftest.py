@@ -7,6 +7,7 @@ import gc
 import os
 import tomllib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from tests.waiting import be_patient
 ROOT = Path(__file__).resolve().parent.parent
 
 be_patient()
+# Each client of an SDK reads the certificates that the machine trusts: a few hundred, and no test speaks TLS.
+os.environ["SSL_CERT_FILE"] = str(ROOT / "tests" / "certificate.pem")
 # No bound on seconds: a machine may be slow. "quick" is what `make test` plays, "full" what `make test-all` plays:
 # both the same examples each time.
 settings.register_profile("dev", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
@@ -31,12 +34,19 @@ NOT_MEASURED = frozenset(
 )
 
 
+@cache
 def is_of_a_measured_room(test: Path) -> bool:
     """Whether the room that a file of tests mirrors is one that coverage is asked of."""
     room = test.relative_to(ROOT / "tests").parts[0].removeprefix("test_").removesuffix(".py")
     source = Path("src", "lading", room)
     is_room = (ROOT / source).is_dir() or (ROOT / source).with_suffix(".py").is_file()
     return is_room and f"{source.as_posix()}.py" not in NOT_MEASURED
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that ask for recorded data, before ``-m`` chooses."""
+    if "shared" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.recorded)
 
 
 # Hypothesis marks its tests in the same hook.

@@ -17,9 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction import Strategy
-from lading.effects import Summarizer, attempt
+from lading.effects import Summarizer
 from lading.engine import Engine, reopen
 from lading.events import StrategyOverruled
+from lading.guard import attempt
 from lading.history.log import Reported
 from lading.jsonbytes import digest, dump
 from lading.messages import Message, Tool, user_text

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from lading.engine import Engine
 from lading.errors import Violation, WindowExceeded, WireError
 from lading.events import Repaired
-from lading.history.history import CLOSING
 from lading.history.log import NO_COMPACTIONS
 from lading.history.repair import UNNAMED_CALL
+from lading.history.replaying import CLOSING
 from lading.jsonbytes import dump, load
 from lading.messages import (
     Conversation,

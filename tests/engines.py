@@ -36,6 +36,9 @@ class Quarter:
         return -(-len(text) // 4)
 
 
+QUARTER = Quarter()
+
+
 def card(conduct: Conduct | None = None, *, window: int = 1_000_000) -> Card:
     """A model for tests: no prefill, no in-list system messages."""
     return Card(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pytest
@@ -23,3 +24,16 @@ def quick_first(values: Sequence[Any], quick: int) -> list[Any]:
     """Values of a parameter, of which ``make test`` plays the first ``quick`` and ``make test-all`` every one."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     return [pytest.param(*row, marks=() if at < quick else pytest.mark.full) for at, row in enumerate(rows)]
+
+
+def quick_diagonal(*axes: Sequence[Any]) -> list[Any]:
+    """All combinations of parameters. ``make test`` plays each of all axes but the last, whose values take turns;
+    ``make test-all`` plays every one."""
+    places = product(*(range(len(axis)) for axis in axes))
+    return [
+        pytest.param(
+            *(axis[at] for axis, at in zip(axes, place, strict=True)),
+            marks=() if sum(place[:-1]) % len(axes[-1]) == place[-1] else pytest.mark.full,
+        )
+        for place in places
+    ]

@@ -25,10 +25,12 @@ class Injected(Exception):
 class Faults:
     """Counts the functions of Lading that are entered while it is on, and raises in one of them."""
 
-    def __init__(self, spared: Callable[[str, str], bool], at: int = -1) -> None:
+    def __init__(
+        self, spared: Callable[[str, str], bool], at: int = -1, *, error: type[BaseException] = Injected
+    ) -> None:
         """``spared``: the functions that no fault is put in, by file and qualified name. ``at``: the place in
-        ``entered`` of the one that raises."""
-        self._spared, self._at = spared, at
+        ``entered`` of the one that raises ``error``."""
+        self._spared, self._at, self._error = spared, at, error
         self.entered: list[str] = []
 
     def start(self) -> None:
@@ -53,4 +55,4 @@ class Faults:
             return
         self.entered.append(f"{file}:{name}")
         if len(self.entered) - 1 == self._at:
-            raise Injected
+            raise self._error

@@ -249,7 +249,7 @@ def told(edit: Edit) -> str:
 
 
 def _stands(entry: Entry, edits: Sequence[Edit], last: Pack) -> bool:
-    """Whether all that an entry says, as it was repaired by the sanitizer, stands in the request, but for blank
+    """Whether all that an entry says, as it was repaired by the repairer, stands in the request, but for blank
     texts: Anthropic refuses them, so they are not sent there."""
     repaired = [edit for edit in edits if edit.first == edit.last == entry.index and edit.kind == "repaired"]
     messages = repaired[-1].replacement if repaired else (entry.message,)

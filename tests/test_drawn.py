@@ -11,7 +11,9 @@ from lading.messages import Message
 from lading.request.pack import Pack
 from tests import drawn
 from tests.drawn import FAULTS, Drawn, Fault, draw, play
+from tests.engines import settings
 from tests.examples import quick_first
+from tests.histories import tool_loop
 
 # Seeds that found: a first content with a call, names that did not follow their call, a result without a call,
 # an empty system instruction, a card that wants the user last and continues its own message.
@@ -30,13 +32,17 @@ def test_a_seed_says_everything() -> None:
     assert len({draw(seed).preset for seed in range(400)}) > 30
 
 
+def test_a_slow_machine_is_not_a_fault() -> None:
+    assert [figure.met for figure in fuzz.list_times(fuzz.Sum(histories=1, cpu_s=1e9), 1e9)] == [None, None]
+
+
 def _of(pack: Pack, body: bytes) -> Pack:
     return Pack(**{name: getattr(pack, name) for name in pack.__struct_fields__} | {"body": body})
 
 
 BROKEN: dict[str, Callable[[Pack], Pack]] = {
     "illegal": lambda pack: _of(pack, pack.body.replace(b'"role":"user"', b'"role":"usher"')),
-    "untold": lambda pack: _of(pack, pack.body.replace(b"Do the task", b"Do")),
+    "untold": lambda pack: _of(pack, pack.body.replace(b"Fix the bug", b"Fix")),
 }
 
 
@@ -66,7 +72,8 @@ def test_the_benchmark_adds_up_and_names_seeds(monkeypatch: pytest.MonkeyPatch) 
     total = fuzz.play_some(0, 3) + fuzz.play_some(3, 2)
     assert total.histories == 5
     assert total.requests == sum(play(seed).requests for seed in range(5))
-    monkeypatch.setattr(fuzz, "play", lambda _seed: drawn.Verdict(1, faults=(Fault("illegal", "A5"),)))
+    verdict = drawn.Verdict(1, faults=(Fault("illegal", "A5"),))
+    monkeypatch.setattr(fuzz, "GENERATORS", {"histories": (lambda _seed: verdict, FAULTS)})
     wrong = fuzz.play_some(7, 1)
     assert (wrong.faults["illegal"], wrong.failed) == (1, ["7: illegal, A5"])
     assert set(FAULTS) == {"illegal", "unpaired", "too long", "untold", "error"}
@@ -74,11 +81,5 @@ def test_the_benchmark_adds_up_and_names_seeds(monkeypatch: pytest.MonkeyPatch) 
 
 def _plain() -> Drawn:
     """A legal history that nothing compacts."""
-    return next(
-        found
-        for seed in range(10_000)
-        if (found := draw(seed)).kind == "legal"
-        and found.wire == "openai_chat"
-        and found.preset == "append-only"
-        and found.settings.budget.window_tokens == 200_000
-    )
+    chosen = settings(200_000, wire="openai_chat", strategy="append-only")
+    return Drawn("openai_chat", "append-only", chosen, tuple(tool_loop(4)), "legal")

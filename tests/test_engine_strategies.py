@@ -205,7 +205,7 @@ def test_bytes_of_a_request_that_could_not_be_stored_are_not_in_the_next() -> No
         (Draft("dropped", 5, 3, (), "", ("p",)), "names entries that the log does not have"),
         (Draft("dropped", 2, 5, (), "", ("p",)), "drops the newest message"),
         (Draft("cleared", 3, 3, (), "", ()), "leaves no pointer"),
-        (Draft("repaired", 3, 3, (), "", (HERE + "3",)), "calls itself repaired, which only the sanitizer"),
+        (Draft("repaired", 3, 3, (), "", (HERE + "3",)), "calls itself repaired, which only repairs"),
         (Draft("cleared", 3, 3, (), "", ("nowhere",)), "a pointer that does not lead"),
         (Draft("cleared", 3, 3, (), "", (HERE + "2",)), "a pointer that does not lead"),
         (Draft("cleared", 3, 3, (), "", (HERE + "3-99",)), "a pointer that does not lead"),

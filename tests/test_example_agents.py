@@ -11,6 +11,7 @@ from examples import agent_anthropic, agent_openai, agent_summaries, research_ta
 from lading.audit.replay import verify
 from lading.stores import open_store
 from lading.task.citing import load_manifest
+from tests.examples import quick_first
 
 LONGEST = 40
 LONGEST_TASK = 155
@@ -18,8 +19,8 @@ LONGEST_TASK = 155
 
 @pytest.mark.parametrize(
     ("main", "key"),
-    [(agent_openai.main, "OPENAI_API_KEY"), (agent_anthropic.main, "ANTHROPIC_API_KEY")],
-    ids=["openai", "anthropic"],
+    quick_first([(agent_anthropic.main, "ANTHROPIC_API_KEY"), (agent_openai.main, "OPENAI_API_KEY")], 1),
+    ids=["anthropic", "openai"],
 )
 def test_an_agent_finds_what_left_its_window(
     main: Callable[[str], str], key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -62,6 +63,7 @@ def test_a_task_fails_its_acceptance_once_and_is_repaired(
     assert recalled["reason"]
 
 
+@pytest.mark.full
 def test_an_agent_that_summarizes_itself_finds_the_same_and_costs_no_more() -> None:
     (by_rules, cost), (by_itself, own_cost) = (agent_summaries.main(whom) for whom in (None, "self"))
     assert by_itself == by_rules == agent_summaries.TASK.report()

@@ -16,6 +16,7 @@ def test_a_warm_request_passes_few_files_functions_and_calls(name: str) -> None:
     assert len(line.calls) <= LINE_FUNCTIONS[name]
     assert line.calls.total() <= LINE_CALLS[name]
     assert "engine.py" in line.files
+    assert len(line.calls) < line.own_lines < line.lines
 
 
 def test_a_session_holds_few_objects_that_change() -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 import pytest
 from hypothesis import strategies as st
 
-from lading.compaction import Compaction, Deciding, Pressure, Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.composed_run import ComposedRun
-from lading.compaction.strategy_run import StrategyRun
+from lading.compaction.strategy_run import CompactCall, StrategyRun
 from lading.economics import Rates
 from lading.history.history import History
 from lading.history.log import Edit, Entry
-from lading.history.repair import Needs
+from lading.history.repair_rules import Needs
 from lading.history.validity import Invariant
 from lading.history.view import View
 from lading.messages import Image, Message, Part, Reasoning, Text, ToolCall, ToolResult, user_text
@@ -56,11 +56,11 @@ def decide(strategy: Strategy, history: History, *, pressure: Pressure) -> list[
     plan = history.plan(call=1)
     start = ComposedRun if strategy.parts else StrategyRun
     running = start(strategy, name=strategy.name, call=1, session=("t", "s"), strict=True, events=[], tools=())
-    running.decide(plan, pressure, account=0.0, run=unasked)
+    running.decide(plan, pressure, account=0.0, answer=unasked)
     return plan.edits[len(history.edits) :]
 
 
-def unasked(decided: object, _deciding: Deciding) -> object:
+def unasked(decided: object, _call: CompactCall) -> object:
     """The result of a step that asks for nothing."""
     assert isinstance(decided, Generator)
     with pytest.raises(StopIteration) as ended:
@@ -69,7 +69,7 @@ def unasked(decided: object, _deciding: Deciding) -> object:
 
 
 def admitted(messages: Iterable[Message]) -> History:
-    """The log of these messages as they pass the sanitizer, closed for a request."""
+    """The log of these messages as they pass the repairer, closed for a request."""
     history = History(Needs(), count, session=("t", "s"))
     for message in messages:
         history.append(message, call=1)

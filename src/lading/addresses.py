@@ -27,6 +27,9 @@ RESTORE = "restore"
 """Name of the tool by which a model reads the content of an address."""
 REMEMBER, RECALL = "remember", "recall"
 """Names of the tools by which a model uses its memory."""
+SEARCH_TOOLS = "search_tools"
+"""Name of the tool by which a model finds the schema of another one."""
+OWN_TOOLS = frozenset([RESTORE, REMEMBER, RECALL, SEARCH_TOOLS])
 _NAME_CHARS = 128
 _FORK_DIGITS = 9
 _FORK = "~"

@@ -15,16 +15,14 @@ from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from inspect import Parameter
 from threading import Thread
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from lading.errors import InputError
+from lading.guard import Result, attempt
 from lading.messages import Message
 from lading.validation import check
-
-Result = TypeVar("Result")
-
 
 SELF = "self"
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -225,17 +223,3 @@ def start_thread(
 
     Thread(target=copy_context().run, args=(work,), name=name, daemon=True).start()
     return outcome_of
-
-
-def describe_error(error: Exception) -> str:
-    """Return an error's type and message; only the type if its ``__str__`` fails."""
-    text = attempt(lambda: str(error))
-    return f"{type(error).__name__}: {text}" if isinstance(text, str) else type(error).__name__
-
-
-def attempt(call: Callable[[], Result]) -> Result | Exception:
-    """Call a user's function; return its result or the exception that it raises."""
-    try:
-        return call()
-    except Exception as error:  # noqa: BLE001 - a user's own code; check_limits names this one guard
-        return error

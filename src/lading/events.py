@@ -195,7 +195,7 @@ class ContextInFront(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class FieldLeftOut(Struct, frozen=True, tag_field="event", tag=True):
-    """A field of the body is not in this request: with its messages it would be illegal."""
+    """A field of the body is not in this request: with its messages, or for another model, it would be illegal."""
 
     call: int
     field: str

@@ -29,6 +29,7 @@ _MOST_ITEMS = 100_000
 """A value with more, or one that holds itself, is left to json."""
 _LEAST, _LARGEST = 1e-4, 1e16
 """Numbers in this range, and zero, are written without an exponent."""
+_TEXT = frozenset((str,))
 _PAIRS = re.compile(r"(?:[\ud800-\udbff][\udc00-\udfff])++")
 _TOO_DEEP = "nested too deeply for JSON; a few hundred levels are read and written"
 
@@ -140,8 +141,11 @@ def is_plain(value: Any) -> bool:
     found = [value]
     for item in found:
         kind = type(item)
+        # Most items are texts.
+        if kind is str or kind is bool or item is None:
+            continue
         if kind is dict or kind is FrozenDict:
-            if not all(type(key) is str for key in item):
+            if not _TEXT.issuperset(map(type, item)):
                 return False
             found += item.values()
         elif kind is list or kind is tuple or kind is FrozenList:
@@ -149,7 +153,7 @@ def is_plain(value: Any) -> bool:
         elif kind is int or kind is float:
             if item and not _LEAST <= abs(item) < _LARGEST:
                 return False
-        elif kind is not str and kind is not bool and item is not None:
+        else:
             return False
         if len(found) > _MOST_ITEMS:
             return False

@@ -26,8 +26,7 @@ OWN = "lading"
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 Template: TypeAlias = dict[str, Any]
-"""A provider object in its key order. A known field has a short code for its form (see the wire that made it);
-every other field has the provider's value, unread. Those of messages, parts and tools are frozen."""
+"""How a provider wrote an object (``wire/templates.py``). Those of messages, parts and tools are frozen."""
 
 
 def _freeze_template(value: Any) -> None:

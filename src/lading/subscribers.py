@@ -10,9 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from lading.effects import attempt, describe_error, resolve
+from lading.effects import resolve
 from lading.errors import UnknownName
 from lading.events import ALL, NAMES, Event
+from lading.guard import attempt, describe_error
 from lading.validation import check, did_you_mean
 
 _log = logging.getLogger("lading")

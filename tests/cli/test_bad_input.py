@@ -335,7 +335,7 @@ def test_a_full_disk_leaves_the_old_output_and_nothing_else(tmp_path: Path) -> N
 
 HOLD = """
 import signal, time
-from lading import stores
+from lading.stores import checking
 from lading.stores import sqlite
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def hold():
@@ -345,12 +345,12 @@ def hold():
 """
 HELD = {
     "while the 21st call is stored": """
-checked = stores.check_continues
+checked = checking.check_continues
 def check_continues(entries, edits, *, call, stored):
     checked(entries, edits, call=call, stored=stored)
     if call is not None and stored[-1] == 20:
         hold()
-stores.check_continues = check_continues
+checking.check_continues = check_continues
 """,
     "when the 20th call is stored": """
 append = sqlite.SqliteStore.append

@@ -16,6 +16,7 @@ from lading.memory.records import MemoryRecord
 from lading.memory.sqlite_store import open_records
 from tests.cli.commands import elsewhere, lading, reply, used_tool, user, written
 from tests.cli.test_rights import KEYS, RUNS, arguments
+from tests.examples import quick_diagonal
 
 LOCALES = {
     "C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"},
@@ -43,8 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("locale", LOCALES)
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("command", "locale"), quick_diagonal([*COMMANDS], [*LOCALES]))
 def test_every_command_without_unicode(folder: Path, command: str, locale: str) -> None:
     assert list(RUNS) == list(COMMANDS)
     asked = arguments(command, folder)

@@ -17,7 +17,7 @@ from lading.memory.records import MemoryRecord
 from lading.memory.sqlite_store import open_records
 from tests.cli.asked import BUG_HUNT, PROBES, provider, reads
 from tests.cli.commands import ROOT, Ended, elsewhere, lading, long_session
-from tests.examples import share_of_examples
+from tests.examples import quick_diagonal, quick_first, share_of_examples
 
 FULL = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); "
 CLOSED = "import os, sys; os.close(1); sys.stdout = None; "
@@ -45,8 +45,10 @@ def ends_in_one_line(ended: Ended, code: int, words: str) -> None:
 
 
 @FULL_DISK
-@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
-@pytest.mark.parametrize("arguments", [("--help",), ("replay", "--help"), ("--version",), ("replay",)])
+@pytest.mark.parametrize(
+    ("arguments", "unbuffered"),
+    quick_diagonal([("--help",), ("replay", "--help"), ("--version",), ("replay",)], ["", "1"]),
+)
 def test_a_full_disk_under_stdout(tmp_path: Path, arguments: tuple[str, ...], unbuffered: str) -> None:
     if arguments == ("replay",):
         arguments = ("replay", str(long_session(tmp_path / "s.json")), "--json")
@@ -98,25 +100,32 @@ def test_the_command_lines_are_of_all_commands() -> None:
     assert COMMAND_LINES.keys() == COMMANDS.keys()
 
 
-@pytest.mark.parametrize("command", COMMAND_LINES)
-def test_the_reader_of_every_command_may_go_away(tmp_path: Path, command: str) -> None:
-    session = long_session(tmp_path / "s.json")
-    assert lading("replay", session, "--window", "8000", "--store", tmp_path / "store").code == 0
-    with Session("gpt-4o", store=tmp_path / "steps") as steps:
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the commands read and write, by the words that stand for it in the command lines."""
+    folder = tmp_path_factory.mktemp("places")
+    session = long_session(folder / "s.json")
+    assert lading("replay", session, "--window", "8000", "--store", folder / "store").code == 0
+    with Session("gpt-4o", store=folder / "steps") as steps:
         steps.add("Hi.").begin({"id": "one", "text": "Greet.", "checklist": ["A greeting"]})
         steps.pack()
-    with closing(open_records(tmp_path / "store")) as memory:
+    with closing(open_records(folder / "store")) as memory:
         memory.add([MemoryRecord(text="Look around.")], at_s=1.0)
-    places = {
+    (folder / "script.json").write_text('{"replies": [{"text": "Hi."}]}')
+    made = {
         "SESSION": session,
-        "STEPS": tmp_path / "steps",
-        "PAGE": tmp_path / "page.html",
-        "OUT": tmp_path / "out.json",
+        "STEPS": folder / "steps",
+        "STORE": folder / "store",
+        "SCRIPT": folder / "script.json",
     }
-    places["SCRIPT"] = tmp_path / "script.json"
-    places["SCRIPT"].write_text('{"replies": [{"text": "Hi."}]}')
+    return {word: str(path) for word, path in made.items()}
+
+
+@pytest.mark.parametrize("command", quick_first([*COMMAND_LINES], 8))
+def test_the_reader_of_every_command_may_go_away(tmp_path: Path, places: dict[str, str], command: str) -> None:
+    written = {"PAGE": str(tmp_path / "page.html"), "OUT": str(tmp_path / "out.json")}
     arguments = [
-        str(places.get(one, one.replace("STORE", str(tmp_path / "store")))) for one in COMMAND_LINES[command]
+        (places | written).get(one, one.replace("STORE", places["STORE"])) for one in COMMAND_LINES[command]
     ]
     with provider(reads):
         ended = elsewhere(command, *arguments, before=GONE)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from lading.audit.snapshots import load_trail
 from lading.audit.why import explain
 from lading.cli.explanations import explain_answer
-from lading.messages import Message, ToolCall
+from lading.messages import Message, ToolCall, user_text
 from lading.stores import open_store
 from tests.engines import run, settings
-from tests.histories import answered, tool_loop
+from tests.histories import answered, called, tool_loop
 
 
 def test_what_a_record_holds_and_what_it_does_not() -> None:
@@ -28,3 +28,22 @@ def test_what_a_record_holds_and_what_it_does_not() -> None:
     told = next(place for place in named.places if place.edit == fold.index)
     assert (told.state, told.kind, told.role, told.part) == ("present", "summarised", "tool", "result")
     assert any(f"as edit {fold.index} (summarised) shows it" in line for line in explain_answer(named))
+
+
+def test_the_id_of_a_call_whose_result_was_cut_is_in_the_request_in_part() -> None:
+    chosen = settings(1_000)
+    history = [user_text("Look."), called("small"), answered("small"), called("large")]
+    history.append(answered("large", "row\n" * 3_000))
+    with open_store("memory", "cut") as store:
+        run(chosen, history, store)
+        trail = load_trail(store, tenant=chosen.tenant, session=chosen.session)
+    (edit,) = trail.edits
+    found = explain(trail, "large")
+    assert (found.verdict, found.result_cut and found.result_cut.edit) == ("present", edit.index)
+    assert explain_answer(found)[:2] == (
+        f"In part: the call with this id is in the request of call {found.call} of session. Its result was cut at "
+        f"call {edit.call} by edit 0 (clipped): {edit.reason}.",
+        f"The whole result is at {edit.pointers[0]}",
+    )
+    assert explain(trail, "small").result_cut is None
+    assert explain_answer(explain(trail, "Look."))[0].startswith("Yes: ")

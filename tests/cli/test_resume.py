@@ -14,7 +14,7 @@ from tests.cli.asked import MODELS, looks, provider, resume
 from tests.cli.commands import lading, reply, used_tool, user, written
 from tests.cli.terminals import terminal_of
 from tests.cli.test_hostile_sessions import HOSTILE
-from tests.examples import quick_first
+from tests.examples import quick_diagonal, quick_first
 
 
 @pytest.mark.parametrize("wire", quick_first([*MODELS], 1))
@@ -79,8 +79,9 @@ def test_nothing_to_compare_is_said_before_anything_is_asked(tmp_path: Path) -> 
     assert "Every packed request is everything sent, so there is nothing to compare." in ended.err
 
 
-@pytest.mark.parametrize("model", MODELS.values())
-@pytest.mark.parametrize("name", [name for name in HOSTILE if name != "one long line"])
+@pytest.mark.parametrize(
+    ("name", "model"), quick_diagonal([name for name in HOSTILE if name != "one long line"], [*MODELS.values()])
+)
 def test_hostile_sessions_are_continued_and_asked_about(tmp_path: Path, name: str, model: str) -> None:
     text = HOSTILE[name]
     rounds = [

@@ -18,7 +18,7 @@ from lading.memory.records import MemoryRecord
 from lading.memory.sqlite_store import open_records
 from tests.cli.commands import ROOT, Ended, elsewhere, lading, reply, used_tool, user, written
 from tests.cli.rights import as_nobody
-from tests.examples import quick_first, share_of_examples
+from tests.examples import quick_diagonal, share_of_examples
 
 RUNS: dict[str, tuple[str, ...]] = {
     "inspect": ("in/session.json",),
@@ -125,10 +125,8 @@ def open_folder() -> Iterator[Path]:
 PLACES = ("in", "in/session.json", "out", "store", "store/lading.db", "store/artifacts", "ARTIFACT")
 
 
-@pytest.mark.parametrize("mode", quick_first([0o000, 0o444, 0o555], 1), ids=oct)
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("command", RUNS)
-def test_a_place_without_rights(open_folder: Path, command: str, place: str, mode: int) -> None:
+@pytest.mark.parametrize(("mode", "command", "place"), quick_diagonal([0o000, 0o444, 0o555], [*RUNS], PLACES))
+def test_a_place_without_rights(open_folder: Path, mode: int, command: str, place: str) -> None:
     [artifact] = [path for path in (open_folder / "store" / "artifacts").rglob("*") if path.is_file()]
     path = artifact if place == "ARTIFACT" else open_folder / place
     before = path.stat().st_mode

@@ -12,6 +12,7 @@ import lading as library
 from lading import Session
 from lading.cli import search, terminal
 from lading.errors import StoreError
+from lading.memory import open_memory
 from lading.memory.sqlite_store import open_records
 from lading.messages import tool_result
 from lading.stores.sqlite import open_sqlite
@@ -124,6 +125,27 @@ def test_a_hit_says_its_turn_and_the_first_call_that_showed_it(store: Path) -> N
     assert "user, turn 2, call 2" in lading("search", store, "walrus").out
     assert "walrus" in lading("show", f"{store}@c:2").out
     assert "walrus" not in lading("show", f"{store}@c:1").out
+
+
+def test_what_lading_wrote_itself_is_nobody_s_words_and_no_turn(store: Path) -> None:
+    with (
+        open_memory(store, user="ada") as memory,
+        Session("gpt-4o", store=store, name="c", memory=memory) as session,
+    ):
+        memory.instruct("Never feed the walrus.")
+        session.add("Is there a walrus?")
+        session.begin({"id": "look", "text": "Look for the walrus.", "checklist": ["A walrus"]})
+        session.pack()
+        session.add({"role": "assistant", "content": "Yes, the walrus sleeps beside its pool."})
+        session.begin({"id": "feed", "text": "Feed the walrus.", "checklist": ["A fed walrus"]})
+        session.pack()
+        session.add({"role": "assistant", "content": "The walrus is fed."})
+    found = hits(store, "walrus", "--session", "c")
+    assert sorted((hit["entry"], hit["role"], hit["turn"]) for hit in found) == [
+        (0, "user", 1),
+        (2, "assistant", 1),
+        (4, "assistant", 1),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,14 @@ def test_a_refusal_of_the_provider_ends_the_command(tmp_path: Path) -> None:
         (ASKING, "Give --summaries FILE too"),
         (("--summaries", BUG_HUNT, *ASKING), "would write to"),
         (("--summaries", "none.jsonl"), "An empty file is a start"),
-        (("--summaries", "a.jsonl", "--summarizer", "nobody:nothing"), "has no client here"),
+        (
+            ("--summaries", "a.jsonl", "--summarizer", "nobody:nothing"),
+            "has no client here. Name the model openai:nothing, with --summarizer-url for",
+        ),
+        (
+            ("--summaries", "a.jsonl", "--summarizer", "openai:own", "--summarizer-url", "http://here"),
+            "Give --summarizer-usd INPUT/",
+        ),
     ],
 )
 def test_what_is_missing_is_said(given: tuple[Any, ...], says: str, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from lading.report.stored import read_session
 from lading.request.manifest import seal, unseal
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
+from tests.cli import running
 from tests.cli.commands import PROGRAM, ROOT, lading
 from tests.cli.terminals import printed
 from tests.report.histories import HOSTILE, hostile_history, live_store
@@ -56,9 +57,7 @@ def agent(folder: Path, name: str, rounds: int, *more: str) -> subprocess.Popen[
 
 def ran(folder: Path, name: str, rounds: int) -> None:
     """The store after such an agent has ended."""
-    with agent(folder, name, rounds) as process:
-        ended(process, f"the agent {name}")
-    assert process.returncode == 0
+    running.main(str(folder), name, rounds)
 
 
 class Screen:

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from lading import open_store
 from lading.addresses import RESTORE
 from lading.clients import wrap
 from lading.events import Event, PackingFailed, Unpacked
@@ -43,6 +44,10 @@ class Played(Struct, frozen=True):
     """Whether the caller sends the id of a response in place of the history,"""
     backs: tuple[int, ...] = ()
     """and how many responses it goes back after each call."""
+    restarts: tuple[bool, ...] = ()
+    """Whether the process has ended before each call: only its store is left."""
+    moves: bool = False
+    """Whether another client, which knows nothing of the conversation, makes each call."""
 
 
 class Model:
@@ -111,13 +116,25 @@ class Whole:
 def play(played: Played) -> None:
     """Play the conversation; every request is legal and holds every text once."""
     events: list[Event] = []
-    with StrictProvider(Model(played.parts)) as provider:
-        client: Any = (anthropic_client if played.wire == "anthropic" else openai_client)(provider)
-        client = wrap(client, on_event=events.append, fail_open=False)
+    with StrictProvider(Model(played.parts)) as provider, open_store("memory", "") as store:
+        make_client: Any = anthropic_client if played.wire == "anthropic" else openai_client
+
+        def open_client() -> Any:
+            # None: a store in memory, which ends with its client.
+            kept = None if played.moves else store
+            return wrap(make_client(provider), store=kept, on_event=events.append, fail_open=False)
+
+        client = open_client()
         new: list[Any] = [{"role": "user", "content": "Go."}]
         history, points = list[Any](), [("", new)]
         for at, stream in enumerate(played.streams):
+            if played.moves:
+                client.close()
+                client = open_client()
             back = played.backs[at % len(played.backs)] if played.backs else 0
+            if any(played.restarts[at : at + 1]):
+                client.close()
+                client = open_client()
             previous, new = points[max(len(points) - 1 - back, 0)]
             history = [] if played.by_ids else [*history, *new]
             said, told, id_ = ask(client, played.wire, history or new, stream=stream, previous=previous)
@@ -138,6 +155,7 @@ PARTS = st.lists(
 ).map(tuple)
 STREAMS = st.lists(st.booleans(), min_size=2, max_size=5).map(tuple)
 MIXED, ALONE, SAYS = Part(True, True, 1, 1), Part(True, True, 1, 0), Part(True, False, 0, 0)
+READS, THINKS, SILENT = Part(True, True, 0, 1), Part(True, True, 0, 0), Part(False, True, 1, 0)
 
 
 @share_of_examples(0.5)
@@ -150,6 +168,15 @@ def test_a_history_holds_each_reply_once(played: Played) -> None:
 
 
 @share_of_examples(0.5)
+@given(st.builds(Played, st.sampled_from([*MODELS]), PARTS, STREAMS, moves=st.just(True)))
+@example(Played("anthropic", (ALONE, READS), (True, False), moves=True))
+@example(Played("anthropic", (SILENT, READS), (True, False), moves=True))
+@example(Played("anthropic", (ALONE, THINKS), (True, False), moves=True))
+def test_a_client_that_does_not_know_the_conversation_goes_on(played: Played) -> None:
+    play(played)
+
+
+@share_of_examples(0.5)
 @given(
     st.builds(
         Played,
@@ -158,8 +185,12 @@ def test_a_history_holds_each_reply_once(played: Played) -> None:
         STREAMS,
         st.just(True),
         st.lists(st.integers(0, 3), max_size=5).map(tuple),
+        STREAMS,
     )
 )
+@example(Played("openai_responses", (ALONE, SAYS), (True, False), True, (), (False, True)))
+@example(Played("openai_responses", (ALONE, MIXED, MIXED), (True, True, False), True, (), (False, True, True)))
+@example(Played("openai_responses", (MIXED, SAYS), (False, True), True, (), (False, True)))
 @example(Played("openai_responses", (MIXED, SAYS), (False, False), True))
 @example(Played("openai_responses", (MIXED, MIXED, SAYS), (False, False, False, False), True, (0, 0, 1, 2)))
 @example(Played("openai_responses", (ALONE, MIXED, SAYS), (True, True, True), True, (0, 1)))

@@ -24,6 +24,7 @@ from lading.wire.openai_chat import decoding
 from tests.clients.agents import openai_client
 from tests.clients.talks import TOOLS, Talk, shown, stepping
 from tests.counting import count_calls
+from tests.examples import quick_first
 from tests.waiting import together
 
 
@@ -259,12 +260,13 @@ def test_a_first_call_that_failed_takes_no_later_history(tmp_path: Path) -> None
         assert provider.violations == []
 
 
-def test_threads_share_a_client_and_nothing_is_mixed() -> None:
+@pytest.mark.parametrize(("callers", "steps"), quick_first([(6, 20), (8, 30)], 1))
+def test_threads_share_a_client_and_nothing_is_mixed(callers: int, steps: int) -> None:
     with StrictProvider(stepping) as provider:
         client = wrap(openai_client(provider), window=5_000, output_reserve=300)
-        talks = [Talk(client, f"caller-{number} asks", "Be brief.") for number in range(8)]
-        together([lambda talk=talk: [talk.step(size=60) for _ in range(30)] for talk in talks])  # type: ignore[misc]
-        assert (len(client.lading.sessions), mixed(client.lading.sessions)) == (8, [])
+        talks = [Talk(client, f"caller-{number} asks", "Be brief.") for number in range(callers)]
+        together([lambda talk=talk: [talk.step(size=60) for _ in range(steps)] for talk in talks])  # type: ignore[misc]
+        assert (len(client.lading.sessions), mixed(client.lading.sessions)) == (callers, [])
         assert all(session._engine.history.edits for session in client.lading.sessions)
         assert provider.violations == []
         client.close()

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from lading.clients import wrap
 from lading.economics import Rates, Usage
@@ -17,6 +19,7 @@ from lading.session.options import SessionOptions
 from lading.stores.sqlite import open_sqlite
 from lading.testing import Say, StrictProvider
 from tests.clients.agents import anthropic_client
+from tests.examples import share_of_examples
 
 SHORT: dict[str, Any] = {"type": "ephemeral"}
 HOUR: dict[str, Any] = {"type": "ephemeral", "ttl": "1h"}
@@ -59,13 +62,18 @@ def both_together() -> Iterator[Call]:
 
 
 def sent(
-    calls: Iterable[Call], *, wraps: bool = True, store: Path | None = None, window: int | None = None
+    calls: Iterable[Call],
+    *,
+    wraps: bool = True,
+    store: Path | None = None,
+    window: int | None = None,
+    strategy: str = "priced",
 ) -> tuple[list[dict[str, Any]], list[Usage]]:
     """The bodies that reach the provider, and what each is billed."""
     with StrictProvider(lambda _: Say("Stone."), foreign=True) as provider:
         plain = anthropic_client(provider)
         options = SessionOptions(restore=False)
-        client = wrap(plain, store=store, window=window, options=options) if wraps else plain
+        client = wrap(plain, store=store, window=window, strategy=strategy, options=options) if wraps else plain
         for call in calls:
             client.messages.create(**{"model": "claude-sonnet-5", "max_tokens": 100} | call)
         client.close()
@@ -98,12 +106,20 @@ DOCUMENTS = [text(f"{DOCUMENT} {number}", SHORT) for number in range(4)]
 TOOL: dict[str, Any] = {"name": "read", "input_schema": {"type": "object"}}
 
 
-def test_an_hour_at_the_end_becomes_five_minutes_behind_a_mark_of_five() -> None:
+def test_a_short_mark_that_the_caller_gives_no_longer_gives_way_to_an_hour_at_the_end() -> None:
     first = {"messages": [user(text(DOCUMENT, SHORT), text("Why?"))]}
     second = {"messages": [user(text(DOCUMENT), text("Why?")), REPLY, user(text("And?", HOUR))]}
     bodies, _ = sent([first, second])
-    assert bodies[1]["messages"][0]["content"][0] == text(DOCUMENT, SHORT)
-    assert bodies[1]["cache_control"] == SHORT
+    assert bodies[1]["messages"][0]["content"][0] == text(DOCUMENT)
+    assert bodies[1]["cache_control"] == HOUR
+
+
+def test_an_hour_at_the_end_of_the_first_message_stays_beside_five_minutes_at_the_end() -> None:
+    first = user(text(DOCUMENT, HOUR))
+    later = [[REPLY, user(text("And?", SHORT))], [REPLY, user(text("And?")), REPLY, user(text("Why?", SHORT))]]
+    bodies, _ = sent({"messages": [first, *more]} for more in [[], *later])
+    assert [body["messages"][0] for body in bodies] == [first] * 3
+    assert [body.get("cache_control") for body in bodies] == [None, SHORT, SHORT]
 
 
 @pytest.mark.parametrize(
@@ -161,15 +177,77 @@ def test_the_oldest_mark_that_the_caller_gives_no_longer_gives_way_to_one_on_too
     assert bodies[1]["tools"] == [tool]
 
 
-def test_tools_lose_a_short_mark_before_one_of_an_hour() -> None:
-    head = [text(DOCUMENT, HOUR)]
-    first = {"messages": [user(*head, text("Why?"))], "tools": [TOOL]}
-    bare = [text(block["text"]) for block in head]
-    tool = TOOL | {"cache_control": SHORT}
-    second = {"messages": [user(*bare, text("Why?")), REPLY, user(text("And?"))], "tools": [tool]}
+@pytest.mark.parametrize("place", ["tools", "system"])
+def test_an_hour_that_the_caller_gives_no_longer_gives_way_to_a_short_mark_before_it(place: str) -> None:
+    unmarked: Call = {"tools": [TOOL], "system": [text("Be brief.")]}
+    first = {"messages": [user(text(DOCUMENT, HOUR), text("Why?"))], **unmarked}
+    second: Call = {"messages": [user(text(DOCUMENT), text("Why?")), REPLY, user(text("And?"))], **unmarked}
+    second[place] = [unmarked[place][0] | {"cache_control": SHORT}]
     bodies, _ = sent([first, second])
-    assert bodies[1]["messages"][0] == first["messages"][0]
-    assert bodies[1]["tools"] == [TOOL]
+    assert bodies[0]["messages"] == first["messages"]
+    assert (bodies[1]["messages"], bodies[1][place]) == (second["messages"], second[place])
+
+
+ROUNDS, BLOCKS = 7, 3
+MARKS = st.sets(st.tuples(st.integers(-2, ROUNDS - 1), st.integers(0, BLOCKS)), max_size=4)
+"""The places that a request marks: system (-1), tools (-2), and the blocks of each user message; beyond the last
+block of a message: the whole request."""
+CALLS = st.lists(st.tuples(MARKS, st.integers(0, 4)), min_size=2, max_size=ROUNDS)
+"""For each request its marks, and how many of them, the first ones, have an hour."""
+
+
+def marked_talk(
+    marks: Sequence[tuple[set[tuple[int, int]], int]], *, words: int, is_loop: bool = False
+) -> Iterator[Call]:
+    """``is_loop``: what the user says is the results of calls, but for the first."""
+    messages = list[dict[str, Any]]()
+    for number, (places, hours) in enumerate(marks):
+        said = {f"toolu_{number}_{at}": f"{number}.{at} stone " * words for at in range(BLOCKS)}
+        results = [{"type": "tool_result", "tool_use_id": use, "content": says} for use, says in said.items()]
+        messages.append(user(*(results if is_loop and number else map(text, said.values()))))
+        call: Call = copy.deepcopy({"messages": messages, "tools": [TOOL], "system": [text("Be brief.")]})
+        ordered = sorted(place for place in places if place[0] <= number)
+        ordered.sort(key=lambda place: place[0] >= 0 and place[1] == BLOCKS)
+        for at, (index, block) in enumerate(ordered):
+            if index < 0:
+                holder = call["system" if index == -1 else "tools"][0]
+            else:
+                holder = call if block == BLOCKS else call["messages"][2 * index]["content"][block]
+            holder["cache_control"] = HOUR if at < hours else SHORT
+        yield call
+        later = (f"toolu_{number + 1}_{at}" for at in range(BLOCKS))
+        uses = [{"type": "tool_use", "id": use, "name": "read", "input": {"path": use}} for use in later]
+        messages.append({"role": "assistant", "content": uses} if is_loop else REPLY)
+
+
+@pytest.mark.fuzz
+@share_of_examples(0.5)
+@given(
+    CALLS,
+    st.sampled_from([None, 4_000, 8_000, 20_000]),
+    st.sampled_from([20, 150, 400]),
+    st.sampled_from(["priced", "basic", "agentrail/tool_results", "open_multi_agent/compress_tool_results"]),
+    st.booleans(),
+)
+@example(
+    [(set(), 0)] * 2 + [({(2, 0), (2, 1)}, 2)] + [(set(), 0)] * 2 + [({(-1, 0), (-2, 0), (5, 0)}, 0)],
+    4_000,
+    150,
+    "priced",
+    False,
+)
+@example(
+    [(set(), 0)] + [({(1, 0)}, 1)] * 4 + [({(-1, 0)}, 0)] * 2,
+    None,
+    400,
+    "agentrail/tool_results",
+    True,
+)
+def test_marks_that_change_from_request_to_request_stay_legal(
+    marks: Sequence[tuple[set[tuple[int, int]], int]], window: int | None, words: int, strategy: str, is_loop: bool
+) -> None:
+    calls = list(marked_talk(marks, words=words, is_loop=is_loop))
+    sent(calls, window=window, strategy=strategy)
 
 
 @pytest.mark.parametrize(

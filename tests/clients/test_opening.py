@@ -14,6 +14,7 @@ from lading.clients import wrap
 from lading.errors import AddressError
 from lading.events import Event, Forked, ModelChanged
 from lading.models.catalog import find_card
+from lading.session.options import SessionOptions
 from lading.stores import Stored, open_store
 from lading.stores.memory import MemoryStore
 from lading.testing import StrictProvider
@@ -166,6 +167,12 @@ def test_named_conversations_stay_apart_whatever_their_names(first: str, second:
     with open_store("sqlite", str(tmp_path)) as store:
         assert sorted(name for _, name in store.sessions()) == sorted(said)
         assert [store.counts("default", name)[2] for name in said] == [3, 3]
+
+
+@pytest.mark.parametrize("tenant", ["", "../other", "a/b", "nul\x00", "\ud800", "x" * 129])
+def test_an_illegal_tenant_is_refused_before_the_first_call(tenant: str) -> None:
+    with pytest.raises(AddressError, match="name of a tenant"):
+        SessionOptions(tenant=tenant)
 
 
 def test_a_name_of_a_fork_cannot_be_chosen() -> None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import AsyncOpenAI, OpenAI
+from openai import NOT_GIVEN, AsyncOpenAI, OpenAI
 
+from lading import SessionOptions
 from lading.clients import wrap
 from lading.events import CompactionApplied, Event, Restored, Unpacked
 from lading.testing import FakeModel, NeedleTask, Say, StrictProvider
@@ -78,6 +83,49 @@ def test_a_response_in_the_middle_is_continued_as_another_conversation() -> None
         assert sent[1][:2] == sent[2][:2]
         assert provider.violations == []
         client.close()
+
+
+def _damage(store: Path) -> None:
+    with closing(sqlite3.connect(store / "lading.db")) as connection:
+        connection.execute("UPDATE reply SET idx = 0")
+        connection.commit()
+
+
+def _delete(store: Path) -> None:
+    with closing(sqlite3.connect(store / "lading.db")) as connection:
+        connection.execute("DROP TABLE reply")
+        connection.commit()
+
+
+@pytest.mark.parametrize(("act", "is_whole"), [(None, True), (_damage, False), (_delete, False)])
+def test_a_response_is_continued_by_another_process(
+    tmp_path: Path, act: Callable[[Path], None] | None, is_whole: bool
+) -> None:
+    with StrictProvider(FakeModel([Say("one"), Say("two"), Say("three")])) as provider:
+        previous: Any = NOT_GIVEN
+        for question in ("a", "b", "c"):
+            client: Any = wrap(openai_client(provider), store=tmp_path / "store")
+            said = client.responses.create(model=MODEL, input=question, previous_response_id=previous)
+            previous = said.id
+            client.close()
+            if act and question == "b":
+                act(tmp_path / "store")
+        last = provider.requests[-1].body
+        assert ("previous_response_id" not in last, len(last["input"]) == 5) == (is_whole, is_whole)
+        assert provider.violations == []
+
+
+def test_a_response_of_another_tenant_is_left_to_the_provider(tmp_path: Path) -> None:
+    with StrictProvider(FakeModel([Say("one"), Say("two")])) as provider:
+        first, second = (
+            wrap(openai_client(provider), store=tmp_path / "store", options=SessionOptions(tenant=tenant))
+            for tenant in ("acme", "other")
+        )
+        said = first.responses.create(model=MODEL, input="a")
+        second.responses.create(model=MODEL, input="b", previous_response_id=said.id)
+        assert provider.requests[1].body["previous_response_id"] == said.id
+        for client in (first, second):
+            client.close()
 
 
 def test_instructions_are_those_of_the_request() -> None:

@@ -193,13 +193,18 @@ def test_who_calls_while_another_does_waits_for_it(
             client.close()
 
 
-def test_who_waited_in_vain_goes_on_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_open", [True, False])
+def test_who_waited_in_vain_goes_on_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_open: bool) -> None:
     monkeypatch.setattr(leases, "time", Clock())
     events: list[Event] = []
     with StrictProvider(stepping) as provider, open_store("sqlite", str(tmp_path)) as store:
-        client: Any = wrap(openai_client(provider), store=store, on_event=events.append)
+        client: Any = wrap(openai_client(provider), store=store, on_event=events.append, fail_open=False)
         talk = Talk(client.lading.session("work"), "anna")
         talk.step()
+        if not is_open:
+            client.close()
+            client = wrap(openai_client(provider), store=store, on_event=events.append, fail_open=False)
+            talk.client = client.lading.session("work")
         with open_store("sqlite", str(tmp_path)) as other, other.lease("default", "work"):
             talk.step()
         assert [event for event in events if isinstance(event, Forked)] == [Forked("work", "work~2")]

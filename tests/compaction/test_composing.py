@@ -27,7 +27,7 @@ from lading.stores.memory import MemoryStore
 from lading.wire import WIRES
 from tests.contract import Preset, Verdict, play, steps
 from tests.engines import TOOLS
-from tests.examples import share_of_examples
+from tests.examples import quick_first, share_of_examples
 from tests.histories import said, tool_loop
 from tests.preset_cases import PRESETS, WELL
 from tests.test_contract import sessions
@@ -342,7 +342,11 @@ def play_pair(pair: Sequence[str], wire: str) -> Verdict:
     return play(SCRIPT, Preset(compose(pair), WELL, keeps_newest=False), window=1_500, wire=wire)
 
 
-@pytest.mark.parametrize("pair", [*pairwise([*NAMES, NAMES[0]])], ids="+".join)
+PAIRS = sorted(pairwise([*NAMES, NAMES[0]]), key=lambda pair: NAMES.index(pair[0]) % 2)
+"""First those that name each strategy once."""
+
+
+@pytest.mark.parametrize("pair", quick_first([(pair,) for pair in PAIRS], len(PAIRS) // 2), ids="+".join)
 def test_a_pair_of_strategies_keeps_every_promise(pair: tuple[str, str]) -> None:
     wire = sorted(WIRES)[len(pair[0]) % len(WIRES)]
     assert play_pair(pair, wire).faults == ()

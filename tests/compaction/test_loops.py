@@ -6,6 +6,7 @@ import pytest
 
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
 from tests.engines import packs, run, settings
+from tests.examples import quick_first
 from tests.histories import answered
 
 
@@ -40,7 +41,7 @@ def test_digests_stay_while_they_do_not_take_too_much() -> None:
     assert {edit.kind for edit in engine.history.edits} == {"digested"}
 
 
-@pytest.mark.parametrize("strategy", ["priced", "basic"])
+@pytest.mark.parametrize("strategy", quick_first(["priced", "basic"], 1))
 def test_a_loop_whose_reasoning_fills_the_window_goes_on_from_its_newest_rounds(strategy: str) -> None:
     engine, outcomes = run(settings(6_000, wire="anthropic", strategy=strategy), open_loop(150))
     assert len(packs(outcomes)) == len(outcomes) == 151

@@ -12,7 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Pressure
-from lading.compaction.priced import FOLDS_SHARE, VERBATIM_SHARE, compact
+from lading.compaction.priced import compact
+from lading.compaction.priced_records import FOLDS_SHARE
+from lading.compaction.verbatim import VERBATIM_SHARE
 from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.errors import WindowExceeded

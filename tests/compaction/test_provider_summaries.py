@@ -16,6 +16,7 @@ from lading.errors import WindowExceeded
 from lading.messages import Opaque
 from lading.stores.memory import MemoryStore
 from lading.wire import check
+from tests.examples import quick_diagonal
 
 TOOLS = [{"name": "read", "input_schema": {"type": "object"}}]
 
@@ -53,8 +54,10 @@ def check_request(session: Session, request: dict[str, Any], newest: dict[str, A
     assert check(request, session.wire, card=session.settings.card) == []
 
 
-@pytest.mark.parametrize("strategy", [name for name in sorted(STRATEGIES) if name != "append-only"])
-@pytest.mark.parametrize("opens", [False, True])
+@pytest.mark.parametrize(
+    ("strategy", "opens"),
+    quick_diagonal([name for name in sorted(STRATEGIES) if name != "append-only"], [False, True]),
+)
 def test_the_newest_summary_is_in_every_request(strategy: str, opens: bool) -> None:
     store = MemoryStore()
     session = Session("claude-opus-5-5", window=12_000, strategy=strategy, store=store)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
-from lading.compaction.digesting import LARGE_TOKENS, USED_ROUNDS, find_retired
+from lading.compaction.digesting import USED_ROUNDS, find_retired
 from lading.compaction.priced import compact
 from lading.economics import Rates
-from lading.history.view import View
+from lading.history.view import LARGE_TOKENS, Item, View
 from lading.messages import Message, user_text
 from lading.prefix_cache import PrefixCache
 from tests.engines import packs, run, settings
@@ -91,7 +94,7 @@ def test_the_rent_of_what_a_fold_would_take_out_goes_on() -> None:
     view = admitted([*tool_loop(80), *query(0), *smalls(1, 2, 3, 4)]).view
     found = compact(view, replace(pressure(30_000), sent_items=len(view) - 2, account=1_000.0))
     assert [draft.kind for draft in found.drafts] == ["digested"]
-    assert 1_000 < found.rent < 2_000
+    assert 1_000 < found.settle(1_000.0) < 2_000
     assert view.records_end == view.head
 
 
@@ -108,3 +111,22 @@ def test_a_session_of_large_tables_costs_a_tenth_less_and_shows_what_was_used() 
         cache = PrefixCache()
         costs[strategy] = sum(cache.bill(pack.chain, pack.ends).cost(RATES) for pack in packs(outcomes))
     assert costs["priced"] < 0.9 * costs["without-digests"]
+
+
+class CountedItems(list[Item]):
+    """Items that count how often one is read."""
+
+    reads = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.reads += 1
+        return super().__getitem__(at)
+
+
+@pytest.mark.parametrize("rounds", [20, 400])
+def test_finding_what_retires_reads_what_is_large_or_new_however_long_the_view_is(rounds: int) -> None:
+    view = admitted([*tool_loop(rounds), *query(0), *smalls(1, 2, 3, 4)]).view
+    assert kinds(view) == [view.items[-10].entry + 1]
+    view._items = items = CountedItems(view.items)
+    assert len(kinds(view)) == 1
+    assert items.reads < 30

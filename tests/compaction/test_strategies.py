@@ -9,19 +9,9 @@ from typing import Any
 import pytest
 
 from lading import Session
-from lading.compaction import (
-    DEFAULT,
-    STRATEGIES,
-    Arrival,
-    Compaction,
-    Deciding,
-    Pressure,
-    Strategy,
-    find_fault,
-    find_strategy,
-    run_admit,
-    run_compact,
-)
+from lading.compaction import DEFAULT, STRATEGIES, Arrival, Compaction, Pressure, Strategy, find_strategy
+from lading.compaction.faults import find_fault
+from lading.compaction.strategy_run import CompactCall, run_admit, run_compact
 from lading.effects import Steps
 from lading.errors import UnknownName
 from lading.events import NoProgress, SummaryRejected
@@ -48,7 +38,7 @@ def deciding(decision: Any) -> Strategy:
 
 def decided(chosen: Strategy) -> Compaction:
     """What a strategy decides that asks nothing of a model."""
-    return run_compact(chosen, VIEW, pressure=pressure(1), run=NOTHING)
+    return run_compact(chosen, VIEW, pressure=pressure(1), answer=NOTHING)
 
 
 def test_a_strategy_that_asks_is_answered() -> None:
@@ -56,14 +46,14 @@ def test_a_strategy_that_asks_is_answered() -> None:
         answer = yield NOTHING
         return Compaction((), rent=float(answer == ("yes",)))
 
-    def run(steps: object, _deciding: Deciding) -> object:
+    def run(steps: object, _call: CompactCall) -> object:
         assert isinstance(steps, Generator)
         next(steps)
         with pytest.raises(StopIteration) as stopped:
             steps.send(NOTHING or ("yes",))
         return stopped.value.value
 
-    assert run_compact(Strategy("asking", asking), VIEW, pressure=pressure(), run=run).rent == 1.0
+    assert run_compact(Strategy("asking", asking), VIEW, pressure=pressure(), answer=run).rent == 1.0
 
 
 def test_each_name_leads_to_its_strategy() -> None:

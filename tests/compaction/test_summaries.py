@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from lading.compaction import Compaction, Pressure
 from lading.compaction.folding import fold
-from lading.compaction.priced import STRATEGY, SUMMARIES_VERBATIM_SHARE, PricedOptions, compact, configured
+from lading.compaction.priced import STRATEGY, SUMMARIES_VERBATIM_SHARE, compact, configured
 from lading.compaction.record_lines import extract_verbatim
 from lading.compaction.summaries import FAILED, LEAST_TOKENS, estimate_own_call, summarize
 from lading.compaction.summary_prompt import PROMPT_VERSION
+from lading.compaction.verbatim import PricedOptions
 from lading.effects import Steps, Summary, SummaryRequest
 from lading.errors import SummaryFailed
 from lading.events import SummaryAmended, SummaryNotAsked

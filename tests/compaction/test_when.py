@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Past, Strategy, apply_options, find_strategy, name_of
-from lading.compaction.priced import DEFAULT_OPTIONS, STRATEGY, VERBATIM_SHARE, PricedOptions, compact, without
+from lading.compaction.priced import STRATEGY, compact, without
 from lading.compaction.priced import configured as priced
+from lading.compaction.verbatim import DEFAULT_OPTIONS, VERBATIM_SHARE, PricedOptions
 from lading.economics import Rates
 from lading.effects import SummaryRequest
 from lading.errors import InputError
@@ -18,7 +19,7 @@ from lading.history.view import View
 from lading.request.pack import Pack
 from tests import engines
 from tests.engines import packs, run
-from tests.examples import quick_first
+from tests.examples import quick_diagonal, quick_first
 from tests.histories import tool_loop
 from tests.views import admitted, pressure
 
@@ -30,8 +31,10 @@ def decided(view: View, options: PricedOptions, **changed: Any) -> Compaction:
     return compact(view, replace(pressing, **changed), options=options)
 
 
-def runs(chosen: str | Strategy, window: int = 6_000, **settings: Any) -> tuple[list[Edit], list[Pack]]:
-    engine, outcomes = run(engines.settings(window, strategy=chosen, **settings), tool_loop(250))
+def runs(
+    chosen: str | Strategy, window: int = 6_000, *, rounds: int = 250, **settings: Any
+) -> tuple[list[Edit], list[Pack]]:
+    engine, outcomes = run(engines.settings(window, strategy=chosen, **settings), tool_loop(rounds))
     assert len(packs(outcomes)) == len(outcomes)
     return [edit for edit in engine.history.edits if edit.kind != "repaired"], packs(outcomes)
 
@@ -108,11 +111,10 @@ def test_a_summary_is_asked_for_that_fits_below_the_share() -> None:
     assert most_tokens(0.2) < most_tokens(0.4)
 
 
-@pytest.mark.parametrize("when", ["pays", "full", 0.95])
-@pytest.mark.parametrize("verbatim", [0.01, 0.6, 0.9])
+@pytest.mark.parametrize(("verbatim", "when"), quick_diagonal([0.01, 0.6, 0.9], ["pays", "full", 0.95]))
 @pytest.mark.parametrize("window", quick_first([1_500, 6_000], 1))
 def test_requests_fit_whatever_is_chosen(when: Any, verbatim: float, window: int) -> None:
-    edits, sent = runs(priced(when, verbatim), window)
+    edits, sent = runs(priced(when, verbatim), window, rounds=window // 24)
     assert edits
     assert max(pack.tokens for pack in sent) <= window
 

@@ -5,7 +5,8 @@ from hypothesis import given
 
 from lading.history.history import History
 from lading.history.log import Draft
-from lading.history.repair import EMPTY, Needs
+from lading.history.repair import EMPTY
+from lading.history.repair_rules import Needs
 from lading.messages import Message, ToolCall, user_text
 from tests.histories import answered, called, histories, said
 from tests.views import address, admitted, count, pairing_faults

@@ -51,8 +51,8 @@ def test_what_is_compressed_is_read_as_if_it_were_not(ends: list[int], texts: li
     for entry in entries:
         log.append(entry)
         if ends:
-            log.pack(min(ends.pop(), len(log)))
-    log.pack(len(log))
+            log.compress(min(ends.pop(), len(log)))
+    log.compress(len(log))
     assert (len(log), log == entries, log[:] == entries) == (len(entries), True, True)
     assert [*reversed(log)] == entries[::-1]
     for at in range(-len(entries), len(entries)):
@@ -64,7 +64,7 @@ def test_what_json_cannot_carry_is_not_compressed() -> None:
     log, entries = Log(), [Entry(at, Message("user", (Opaque(object()),)), "", 1) for at in range(100)]
     for entry in entries:
         log.append(entry)
-    log.pack(len(log))
+    log.compress(len(log))
     assert log == entries
 
 
@@ -75,7 +75,7 @@ def test_equal_logs_hold_one_copy_of_what_is_compressed() -> None:
         log = Log()
         for at, text in enumerate(texts):
             log.append(Entry(at, Message("tool", (ToolResult("c", (Text(" " + text),)),)), f"{at}", 1))
-            log.pack(len(log))
+            log.compress(len(log))
         return log
 
     tracemalloc.start()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from lading.history.repair import CONTINUE, EMPTY, OPENING, UNANSWERED, Needs, Sanitizer
-from lading.history.repair_rules import RULES
+from lading.history.repair import CONTINUE, EMPTY, OPENING, UNANSWERED, Repairer
+from lading.history.repair_rules import RULES, CallNeeds, Needs
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.examples import share_of_examples
 from tests.growth import assert_linear
@@ -18,12 +18,12 @@ from tests.histories import answered, called, histories, said
 
 
 def shown(history: list[Message], needs: Needs | None = None) -> tuple[list[Message], list[str]]:
-    """The history as the sanitizer shows it, closed for a request, and the rules that were applied."""
-    sanitizer = Sanitizer(needs)
-    admitted = [sanitizer.admit(message) for message in history]
-    admitted.append(sanitizer.find_closing())
-    messages = [message for item in admitted for message in item.messages]
-    return messages, [repair.rule for item in admitted for repair in item.repairs]
+    """The history as the repairer shows it, closed for a request, and the rules that were applied."""
+    repairer = Repairer(needs)
+    repaired = [repairer.repair(message) for message in history]
+    repaired.append(repairer.find_closing())
+    messages = [message for item in repaired for message in item.messages]
+    return messages, [repair.rule for item in repaired for repair in item.repairs]
 
 
 def test_a_sound_history_passes_as_the_same_objects() -> None:
@@ -41,7 +41,9 @@ def test_a_call_without_a_result_is_answered_before_the_next_message() -> None:
 
 def test_a_call_that_needs_no_result_gets_none() -> None:
     history = [user_text("hi"), called("a"), user_text("stop"), called("b")]
-    messages, rules = shown(history, Needs(may_stay_open=lambda message: message.calls[0].id == "a"))
+    messages, rules = shown(
+        history, Needs(calls=CallNeeds(may_stay_open=lambda message: message.calls[0].id == "a"))
+    )
     assert messages[:3] == history[:3]
     assert rules == ["unanswered_call"]
 
@@ -54,12 +56,12 @@ def test_one_of_two_parallel_calls_without_a_result() -> None:
 
 
 def test_a_late_result_is_shown_as_text_and_the_earlier_request_stays() -> None:
-    sanitizer = Sanitizer()
-    first = [message for raw in [user_text("hi"), called("a")] for message in sanitizer.admit(raw).messages]
-    closing = sanitizer.find_closing()
-    sanitizer.close(closing)
+    repairer = Repairer()
+    first = [message for raw in [user_text("hi"), called("a")] for message in repairer.repair(raw).messages]
+    closing = repairer.find_closing()
+    repairer.close(closing)
     first += closing.messages
-    late = sanitizer.admit(answered("a", "the real result"))
+    late = repairer.repair(answered("a", "the real result"))
     assert [repair.rule for repair in late.repairs] == ["orphan_result"]
     assert late.messages[0].role == "user"
     assert "the real result" in late.messages[0].text
@@ -92,10 +94,10 @@ def test_an_orphan_that_waits_for_a_result_which_never_comes_is_shown() -> None:
 
 
 def test_closing_changes_nothing_until_it_is_closed() -> None:
-    sanitizer = Sanitizer()
-    sanitizer.admit(called("a"))
-    assert [repair.rule for repair in sanitizer.find_closing().repairs] == ["unanswered_call"]
-    assert sanitizer.admit(answered("a")).messages == (answered("a"),)
+    repairer = Repairer()
+    repairer.repair(called("a"))
+    assert [repair.rule for repair in repairer.find_closing().repairs] == ["unanswered_call"]
+    assert repairer.repair(answered("a")).messages == (answered("a"),)
 
 
 def test_duplicate_ids_are_renamed_from_the_second_on() -> None:
@@ -114,7 +116,7 @@ def test_a_long_duplicate_id_stays_within_forty_characters() -> None:
 
 
 def test_an_id_or_a_name_that_the_wire_does_not_take_is_replaced_with_its_result() -> None:
-    needs = Needs(call_id=r".{1,40}", tool_name=r"[a-z_]{1,64}")
+    needs = Needs(calls=CallNeeds(r".{1,40}"), tool_name=r"[a-z_]{1,64}")
     long = "chatcmpl-tool-" + "0" * 32
     history = [user_text("hi"), called(long, "files.read"), answered(long), called("b"), answered("b")]
     messages, rules = shown(history, needs)
@@ -230,10 +232,10 @@ def test_every_history_comes_out_paired(history: list[Message]) -> None:
 
 @given(histories())
 def test_what_was_shown_is_never_shown_otherwise(history: list[Message]) -> None:
-    whole = Sanitizer()
+    whole = Repairer()
     for cut in range(1, len(history)):
-        half = Sanitizer()
-        assert [half.admit(message) for message in history[:cut]][-1] == whole.admit(history[cut - 1])
+        half = Repairer()
+        assert [half.repair(message) for message in history[:cut]][-1] == whole.repair(history[cut - 1])
 
 
 def test_the_page_of_repairs_lists_every_rule_in_the_codes_words() -> None:
@@ -251,7 +253,7 @@ def test_calls_without_an_id_are_paired_with_results_without_one() -> None:
         Message("tool", (ToolResult("", (Text("two"),), name="restore"),)),
         answered("", "three"),
     ]
-    messages, rules = shown(history, Needs(call_id=r".{1,40}"))
+    messages, rules = shown(history, Needs(calls=CallNeeds(r".{1,40}")))
     assert "orphan_result" not in rules
     assert "unanswered_call" not in rules
     first, (look, restore) = messages[1].calls, messages[3].calls
@@ -313,7 +315,7 @@ def test_results_that_name_another_function_are_matched_with_few_comparisons(ids
         assert _count_comparisons(number, ids=ids, named="write{}") <= 12 * number
 
 
-@pytest.mark.parametrize("needs", [Needs(), Needs(call_id="[a-z]+")])
+@pytest.mark.parametrize("needs", [Needs(), Needs(calls=CallNeeds("[a-z]+"))])
 def test_an_id_that_would_fill_a_window_is_replaced(needs: Needs) -> None:
     long = "a" * 1_000_000
     messages, rules = shown([user_text("hi"), called(long), answered(long)], needs)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lading.addresses import RESTORE
 from lading.history.log import Edit, EditKind, Entry
-from lading.history.view import RESTORED_TOKENS, View, append_message, apply_edit, rebuild
+from lading.history.view import LARGE_TOKENS, RESTORED_TOKENS, View, append_message, apply_edit, rebuild
 from lading.messages import Message, Text, ToolResult, user_text
 from tests.histories import answered, called, said
 from tests.views import count, entries_of
@@ -18,6 +18,7 @@ MESSAGES = st.sampled_from(
         called("a"),
         called("a", "restore"),
         answered("a", "word " * 50),
+        answered("a", "large " * LARGE_TOKENS),
         Message("user", (ToolResult("a", (Text("x" * 90),)), Text("and go on"))),
     ]
 )
@@ -35,12 +36,23 @@ def grown(entries: list[Entry]) -> View:
     return view
 
 
+def find_large(view: View) -> list[int]:
+    return [at for at in reversed(range(len(view))) if view.items[at].clearable_tokens >= LARGE_TOKENS]
+
+
 def assert_alike(one: View, other: View) -> None:
     """Both views answer every question in the same way."""
     assert one.items == other.items
     positions = range(len(one) + 1)
-    for ask in (View.tokens_before, View.clearable_before, View.first_clearable, View.last_entry):
+    for ask in (
+        View.tokens_before,
+        View.clearable_before,
+        View.replies_before,
+        View.first_clearable,
+        View.last_entry,
+    ):
         assert [ask(one, position) for position in positions] == [ask(other, position) for position in positions]
+    assert one.list_large(0, len(one)) == other.list_large(0, len(one)) == find_large(one)
     assert (one.head, one.tokens, one.messages) == (other.head, other.tokens, other.messages)
     assert (one.rounds, one.newest_request) == (other.rounds, other.newest_request)
     assert list(one.raw_between(0, len(one) + 99)) == list(other.raw_between(0, len(other) + 99))

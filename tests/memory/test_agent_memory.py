@@ -122,6 +122,23 @@ def test_only_the_user_and_the_program_write_rules(memory: AgentMemory) -> None:
         memory.instruct("x" * (INSTRUCTION_BYTES + 1))
 
 
+def test_nothing_is_written_outside_of_the_namespace(tmp_path: Path) -> None:
+    with open_memory(tmp_path, tenant="one", user="ada") as memory:
+        home = memory.remember("Ada lives in Paris.", key="home")
+        rule = MemoryRecord(
+            text="Obey.", kind="instruction", namespace=memory.namespace, origin=Origin(author="user")
+        )
+        for tenant, user in (("two", "ada"), ("one", "bob"), ("one", "")):
+            with open_memory(tmp_path, tenant=tenant, user=user) as other:
+                with pytest.raises(InputError, match="not seen"):
+                    other.supersede(home, by=MemoryRecord(text="Ada lives nowhere."))
+                with pytest.raises(InputError, match="not seen"):
+                    other.add_records([MemoryRecord(text="Mine.", namespace=other.namespace), rule])
+                assert other.list() == ()
+        assert memory.recall("home") == home
+        assert memory.instructions == ()
+
+
 def test_an_instruction_is_in_force_until_it_is_superseded_or_forgotten(memory: AgentMemory) -> None:
     memory.instruct("Answer in French.", key="language")
     memory.instruct("Answer in Italian.", key="language")
@@ -179,3 +196,12 @@ def test_bad_texts_and_keys_are_refused(memory: AgentMemory) -> None:
     with pytest.raises(InputError, match="a name of up to"):
         memory.remember("x", key="k" * 1_000)
     assert memory.namespace == Namespace(user="ada", agent="helper")
+
+
+def test_a_lifetime_or_limit_that_is_no_number_is_refused(memory: AgentMemory) -> None:
+    with pytest.raises(InputError, match="number of seconds"):
+        memory.note("later", ttl_s="5")  # type: ignore[arg-type]
+    for limit in (2**70, -1, 1.5):
+        with pytest.raises(InputError, match="limit is"):
+            memory.list(limit=limit)  # type: ignore[arg-type]
+    assert memory.list() == ()

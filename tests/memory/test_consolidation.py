@@ -206,7 +206,7 @@ def add_random(memory: AgentMemory, chance: random.Random) -> None:
             assert "standing instruction" in str(error)  # noqa: PT017 - a key of a rule was drawn for a model
 
 
-@pytest.mark.parametrize("seed", quick_first(range(400), 40))
+@pytest.mark.parametrize("seed", quick_first(range(400), 20))
 def test_nothing_is_lost_in_random_stores(seed: int) -> None:
     chance = random.Random(seed)
     with open_memory(tenant="acme", user="ada", clock=lambda: NOW_S) as shared:

@@ -250,6 +250,13 @@ def test_a_change_of_model_or_size_is_noticed() -> None:
         embedder.embed(["tea"], purpose="query")
 
 
+@pytest.mark.parametrize("number", [1e300, -1e39, 1e-300])
+def test_a_vector_that_no_store_can_hold_is_noticed(number: float) -> None:
+    given: Any = SimpleNamespace(name="large", size=2, embed=lambda texts, **_: [[number, 0.0] for _ in texts])
+    with pytest.raises(EmbeddingFailed, match="no direction"):
+        CheckedEmbedder(given).embed(["tea"], purpose="query")
+
+
 def test_a_hanging_embedder_ends_in_time_and_is_not_asked_without_end() -> None:
     fickle = Fickle()
     fickle.gate.clear()

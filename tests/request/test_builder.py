@@ -45,7 +45,7 @@ def grown(messages: list[Message], *, wire: str) -> tuple[RequestBuilder, Histor
 
 
 def state(request: RequestBuilder) -> tuple[object, ...]:
-    return request.body(), request.chain, request.ends, request.violations()
+    return request.body(), request.body_chain, request.ends, request.violations()
 
 
 def parallel() -> list[Message]:
@@ -98,34 +98,34 @@ def test_what_takes_the_place_of_a_checked_message_is_checked(wire: str) -> None
 @every_wire
 def test_other_fields_or_tools_are_another_envelope(wire: str) -> None:
     request, history = grown(tool_loop(1), wire=wire)
-    before, body = list(request.chain), request.body()
+    before, body = list(request.body_chain), request.body()
     brought_up(request, history.view, wire=wire, tools=TOOLS[:1])
-    assert request.chain[0] != before[0]
+    assert request.body_chain[0] != before[0]
     assert brought_up(request, history.view, wire=wire).body() == body
     fields = template(wire) | {"temperature": 0.5}
     request.open(history.view, tools=TOOLS, tools_tokens=TOOLS_TOKENS, template=fields)
     request.show(history.view)
     assert request.envelope["temperature"] == 0.5
-    assert request.chain[0] != before[0]
+    assert request.body_chain[0] != before[0]
 
 
 @every_wire
 def test_a_field_that_is_no_part_of_the_prompt_leaves_the_prompt_as_it_is(wire: str) -> None:
     request, history = grown(tool_loop(1), wire=wire)
-    before, fields = list(request.prompt), template(wire)
+    before, fields = list(request.prompt_chain), template(wire)
     streams = {} if wire == "gemini" else {"stream": True}  # Gemini has it in the URL.
     limited = {**streams, **fields, find_wire(wire).layout.limits[0].partition(".")[0]: 77}
     request.open(history.view, tools=TOOLS, tools_tokens=TOOLS_TOKENS, template=limited)
     request.show(history.view)
-    assert request.prompt == before
-    assert len(request.chain) == len(request.prompt)
+    assert request.prompt_chain == before
+    assert len(request.body_chain) == len(request.prompt_chain)
     brought_up(request, history.view, wire=wire, tools=TOOLS[:1])
-    assert request.prompt[0] != before[0]
+    assert request.prompt_chain[0] != before[0]
 
 
 def test_a_link_covers_all_before_it() -> None:
     one, other = (admitted([user_text(text), said("same"), user_text("same")]).view for text in ("one", "other"))
-    chains = [made(view, wire="openai_chat").chain for view in (one, other)]
+    chains = [made(view, wire="openai_chat").body_chain for view in (one, other)]
     assert chains[0][0] == chains[1][0]
     assert set(chains[0][1:]).isdisjoint(chains[1][1:])
 

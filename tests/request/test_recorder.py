@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lading import Session
 from lading.events import UsageDoubted, UsageMissing
 from lading.tokens.exact import O200K
-from tests.examples import quick_first, share_of_examples
+from tests.examples import quick_diagonal, quick_first, share_of_examples
 
 WINDOW = 6_000
 RESERVE = 500
@@ -103,11 +103,11 @@ def unreported(model: str, wire: str, window: int, calls: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("window", "calls"), quick_first([(WINDOW, 60), (16_000, 80), (32_000, 110)], 1))
-@pytest.mark.parametrize(("model", "wire"), FORMATS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "style"), quick_diagonal([*KINDS], FORMATS))
 def test_impossible_usage_is_doubted_once_and_changes_no_request_after(
-    kind: str, model: str, wire: str, window: int, calls: int, caplog: pytest.LogCaptureFixture
+    kind: str, style: tuple[str, str], window: int, calls: int, caplog: pytest.LogCaptureFixture
 ) -> None:
+    model, wire = style
     counts, doubts = played(KINDS[kind], model=model, wire=wire, window=window, calls=calls)
     assert sum("That cannot be" in line for line in caplog.messages) == (kind != "zero")
     assert [count for count in counts if count > window - RESERVE] == []
@@ -125,10 +125,10 @@ def test_true_usage_is_learned_from_without_a_word() -> None:
     assert doubts == 0
 
 
-@pytest.mark.parametrize(("model", "wire"), FORMATS)
-@pytest.mark.parametrize("factor", [1.0, 1.3])
-@pytest.mark.parametrize("hidden", [0, 3_000])
-def test_usage_with_what_the_provider_adds_is_believed(model: str, wire: str, factor: float, hidden: int) -> None:
+@pytest.mark.parametrize(("factor", "hidden", "style"), quick_diagonal([1.0, 1.3], [0, 3_000], FORMATS))
+def test_usage_with_what_the_provider_adds_is_believed(factor: float, hidden: int, style: tuple[str, str]) -> None:
+    model, wire = style
+
     def reported(true: int, call: int, _window: int) -> int:
         return round(true * factor) + 8 * call + hidden
 

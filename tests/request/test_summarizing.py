@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Deciding
+from lading.compaction.strategy_run import CompactCall
 from lading.economics import OwnCalls
 from lading.effects import Steps, Summarize, Summarizer, Summary, SummaryRequest, ask
 from lading.errors import InputError, PackError, SummaryFailed
 from lading.history.history import History
-from lading.history.repair import Needs
+from lading.history.repair_rules import Needs
 from lading.history.view import View
 from lading.messages import Message
 from lading.models.catalog import find_card
@@ -42,7 +42,7 @@ class Driver:
         self.pressure = replace(pressure(1_000, counter=count), output_price=OUTPUT_PRICE)
 
     def run(self, steps: Steps[Any]) -> Any:
-        return self.runner.run(steps, Deciding(NOTHING, View(), self.pressure))
+        return self.runner.run(steps, CompactCall(NOTHING, View(), self.pressure))
 
     def begin(self) -> None:
         self.runner.spent = None

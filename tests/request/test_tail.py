@@ -30,7 +30,7 @@ from lading.testing.prompt_cache import PieceCounter, PromptCache, Scale
 from lading.wire import WIRES, check, find_wire
 from lading.wire.checking import find_added
 from tests.engines import TOOLS, Quarter, settings, template
-from tests.examples import share_of_examples
+from tests.examples import quick_diagonal, share_of_examples
 from tests.histories import WORDS, histories, said, tool_loop
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
@@ -99,9 +99,8 @@ def sessions(draw: st.DrawFn) -> tuple[list[Message], list[str]]:
     return history, draw(st.lists(TAILS, min_size=len(history), max_size=len(history)))
 
 
-@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-@pytest.mark.parametrize("wire", WIRES)
-@share_of_examples(0.2)
+@pytest.mark.parametrize(("strategy", "wire"), quick_diagonal(sorted(STRATEGIES), sorted(WIRES)))
+@share_of_examples(0.05)
 @given(session=sessions(), dialect=st.sampled_from(DIALECTS), window=st.sampled_from([900, 3_000, 1_000_000]))
 def test_over_all_strategies_wires_and_tails_all_before_the_tail_is_what_it_was(
     session: tuple[list[Message], list[str]], strategy: str, wire: str, dialect: Dialect, window: int

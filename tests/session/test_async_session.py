@@ -8,7 +8,7 @@ from pathlib import Path
 from lading import AsyncSession, Session
 from lading.messages import user_text
 
-INNER = {"extend", "offer", "report_missing_usage", "request", "update"}
+INNER = {"extend", "has_answer", "offer", "report_missing_usage", "request", "update"}
 """What a session's other parts use of it."""
 
 

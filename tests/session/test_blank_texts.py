@@ -61,3 +61,13 @@ def test_a_blank_text_inside_a_result_is_left_out_with_an_event(
     pack = session.pack(TOOLS, fields={"max_tokens": 100})
     assert pack.request["messages"][-1]["content"][0].get("content") == shown
     assert [event.rule for event in pack.events if isinstance(event, Repaired)] == ["empty_text"]
+
+
+@pytest.mark.parametrize("said", [{}, {"name": "Ann"}])
+def test_an_empty_answer_of_chat_is_written_as_a_text_for_responses(said: dict[str, Any]) -> None:
+    with Session("gpt-5-mini", wire="openai_responses") as session:
+        session.add("Task").add([{"role": "assistant", "content": None, **said}]).add("Go on.")
+        pack = session.pack()
+        assert check(pack.request, session.wire, card=session.settings.card, strict=True) == []
+        assert b"[empty message]" in pack.body
+        assert "empty_text" in [event.rule for event in pack.events if isinstance(event, Repaired)]

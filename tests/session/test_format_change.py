@@ -14,6 +14,7 @@ from lading.events import Repaired
 from lading.messages import Image, Message, Reasoning, Text, Tool, ToolCall, ToolResult, user_text
 from lading.stores.memory import MemoryStore
 from lading.wire import WIRES, check, find_wire, group_messages
+from tests.examples import quick_diagonal
 
 MODELS = {
     "openai_chat": "gpt-4o",
@@ -45,10 +46,11 @@ def said(wire: str, messages: list[Message], *, ids: bool) -> list[Any]:
     return items
 
 
-@pytest.mark.parametrize(("home", "other"), [*permutations(WIRES, 2)])
-@pytest.mark.parametrize("ids", [True, False], ids=["ids", "no ids"])
-@pytest.mark.parametrize("window", [100_000, 2_500], ids=["wide", "full"])
-def test_a_session_goes_on_in_another_format(home: str, other: str, ids: bool, window: int) -> None:
+@pytest.mark.parametrize(
+    ("formats", "ids", "window"), quick_diagonal([*permutations(WIRES, 2)], [True, False], [2_500, 100_000])
+)
+def test_a_session_goes_on_in_another_format(formats: tuple[str, str], ids: bool, window: int) -> None:
+    home, other = formats
     store = MemoryStore()
     for number, wire in enumerate((home, other, home)):
         with Session(MODELS[wire], store=store, wire=wire, window=window, output_reserve=500) as session:
@@ -133,3 +135,42 @@ def test_ids_are_as_the_host_wants_them() -> None:
     assert asked == [one["tool_call_id"] for one in messages if one["role"] == "tool"]
     assert len(set(asked)) == 3
     assert all(re.fullmatch("[A-Za-z0-9]{9}", one) for one in asked)
+
+
+ASKED = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+OPENINGS: dict[str, list[Any]] = {
+    "a text": [{"role": "assistant", "content": "Hello."}],
+    "a call": [
+        {"role": "assistant", "content": None, "tool_calls": [ASKED]},
+        {"role": "tool", "tool_call_id": "c1", "content": "x"},
+    ],
+    "a text and a call": [
+        {"role": "assistant", "content": "Hello."},
+        {"role": "assistant", "content": "I look.", "tool_calls": [ASKED]},
+        {"role": "tool", "tool_call_id": "c1", "content": "x"},
+    ],
+    "a system message and a call": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "assistant", "content": None, "tool_calls": [ASKED]},
+        {"role": "tool", "tool_call_id": "c1", "content": "x"},
+    ],
+}
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["user last", "assistant last"])
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize(("model", "wire"), [("gemini-3-pro", "gemini"), ("mistral-large", "openai_chat")])
+def test_a_session_that_the_assistant_began_goes_on_where_the_user_must(
+    model: str, wire: str, opening: str, ended: bool
+) -> None:
+    store = MemoryStore()
+    with Session("gpt-4o", store=store) as session:
+        session.add(OPENINGS[opening]).add([user_text("Go on.")] if ended and opening != "a text" else [])
+        session.pack([LOOK])
+    for changed, form in ((model, wire), ("gpt-4o", "openai_chat"), (model, wire)):
+        with Session(changed, wire=form, store=store) as session:
+            session.add("And now?" if changed == model else "And then?")
+            pack = session.pack([LOOK])
+            body, card = pack.request, session.settings.card
+            assert not [*check(body, find_wire(form), card=card, strict=True), *pack.violations]
+    assert {outcome.problem for outcome in verify(store, tenant="default", session="session")} == {""}

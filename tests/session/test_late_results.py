@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading import Session
+from lading import Session, tool_result
 from tests.examples import share_of_examples
 from tests.replies import chat_reply, chat_result
 
@@ -66,3 +66,20 @@ def test_a_small_late_result_stays_whole() -> None:
 )
 def test_whatever_comes_late_the_session_goes_on(strategy: str, late: list[int], together: bool) -> None:
     assert len(went_on(strategy, late, together=together)) == 6
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_late_result_without_an_id_answers_no_call_of_another_function(named: bool) -> None:
+    def call(name: str) -> dict[str, Any]:
+        return {"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}}]}
+
+    with Session("gemini-2.5-flash", wire="gemini") as session:
+        session.add("Do it.").add([call("shell")])
+        late = session.entries[-1].message.calls[0]
+        session.pack()
+        session.add([{"role": "model", "parts": [{"text": "I wait."}]}]).add("Go on.").add([call("read")])
+        answer = {"functionResponse": {"name": "shell", "response": {"result": "late"}}}
+        session.add([{"role": "user", "parts": [answer]}] if named else [tool_result(late.id, "late")])
+        parts = session.pack().request["contents"][-1]["parts"]
+        assert [part["functionResponse"]["name"] for part in parts if "functionResponse" in part] == ["read"]
+        assert [part["text"][:14] for part in parts if "text" in part] == ["[A tool result"]

@@ -19,10 +19,17 @@ from lading.request.pack import Pack
 from lading.session.loop_detection import Action, Loop
 from lading.stores.sqlite import open_sqlite
 from tests.engines import TOOLS
+from tests.examples import quick_diagonal
 from tests.histories import answered, said
 
 MODELS = {"openai_chat": "gpt-4o", "anthropic": "claude-sonnet-5"}
 WIRES = pytest.mark.parametrize("wire", MODELS)
+FOLDING = (
+    "priced",
+    "open_multi_agent/compress_tool_results",
+    "open_multi_agent/sliding_window",
+    "agentrail/reactive",
+)
 IDS = itertools.count()
 WARNED = "[Lading: you made the same tool calls 3 times in a row"
 
@@ -234,10 +241,9 @@ def test_a_result_that_left_before_it_was_asked_for_again_is_no_loop(wire: str) 
         assert not any(detected(pack) for pack in packs)
 
 
-@WIRES
 @pytest.mark.parametrize(
-    "strategy",
-    ["priced", "open_multi_agent/compress_tool_results", "open_multi_agent/sliding_window", "agentrail/reactive"],
+    ("strategy", "wire"),
+    quick_diagonal(FOLDING, [*MODELS]),
 )
 def test_a_folded_history_hides_no_loop_and_the_warning_stays_no_word_of_the_user(wire: str, strategy: str) -> None:
     with session(wire, strategy=strategy, window=5_000, output_reserve=300) as line:

@@ -171,15 +171,18 @@ def test_another_wire_of_the_same_model_leaves_the_fields_of_the_first() -> None
     assert problems(store) == ["", ""]
 
 
-def test_a_prompt_cache_of_another_model_is_cold() -> None:
+@pytest.mark.parametrize("at_s", [None, 1_000.0])
+def test_a_prompt_cache_of_another_model_is_cold(at_s: float | None) -> None:
     store = MemoryStore()
     with opened(CHAT, store, window=2_600, output_reserve=200, strategy="basic") as line:
         line.add(HEAD)
         for number in range(6):
             stepped(line, number)
-        line.pack()
+        line.pack(at_s=at_s)
     with opened("gpt-5-mini", store, window=2_600, output_reserve=200, strategy="basic") as line:
-        assert {decision.reason for decision in line.pack().manifest.decisions} == {"the cache was cold"}
+        assert {decision.reason for decision in line.pack(at_s=at_s and at_s + 1).manifest.decisions} == {
+            "the cache was cold"
+        }
 
 
 def test_server_tools_that_another_wire_cannot_carry_are_told_of() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lading import Session, Tool, tool_result, verify
-from lading.events import FieldLeftOut
+from lading import Session, SessionOptions, Tool, tool_result, verify
+from lading.events import FieldLeftOut, Repaired
 from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
 from lading.testing.legality import find_unpaired
@@ -95,3 +95,41 @@ def test_other_thinking_stays(thinking: Any) -> None:
         session.add(tool_result("c1", "Here."))
         pack, left_out = sent(session, {"max_tokens": 4_000, "thinking": thinking} if thinking else {})
         assert (left_out, pack.request.get("thinking")) == ([], thinking)
+
+
+@pytest.mark.parametrize(
+    "beside", [{"role": "system", "content": "Be brief."}, {"role": "developer", "content": "x"}]
+)
+def test_a_late_system_message_that_is_the_user_s_begins_a_loop(beside: dict[str, Any]) -> None:
+    with Session("claude-sonnet-4-5") as session:
+        session.add("Find it.")
+        sent(session, THINKING)
+        said(session, 1, thinks=True)
+        session.add([tool_result("c1", "Here.")])
+        sent(session, THINKING)
+        session.reply(messages_reply(THOUGHT, {"type": "text", "text": "Found."}))
+        session.add([beside])
+        sent(session, {"max_tokens": 4_000})
+        said(session, 2, thinks=False)
+        session.add(tool_result("c2", "Here."))
+        assert sent(session, THINKING)[1] == ["thinking"]
+
+
+@pytest.mark.parametrize("text", [[], [{"type": "text", "text": "I go"}]])
+@pytest.mark.parametrize("after", [[], [{"role": "assistant", "content": "on."}]])
+def test_no_model_continues_a_final_message_with_thinking(text: list[Any], after: list[Any]) -> None:
+    with Session("claude-haiku-4-5") as session:
+        session.add("Hello").add([{"role": "assistant", "content": [THOUGHT, *text]}, *after])
+        pack = sent(session, {"max_tokens": 4_000})[0]
+        assert pack.request["messages"][-1]["role"] == "user"
+        assert [event.rule for event in pack.events if isinstance(event, Repaired)] == ["ends_with_assistant"]
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-5", "gpt-4o"])
+def test_thinking_in_a_message_of_the_user_is_left_out_where_thinking_is_shown(model: str) -> None:
+    redacted = {"type": "redacted_thinking", "data": "b3BhcXVl"}
+    with Session(model, options=SessionOptions(force_reasoning_text=True)) as session:
+        session.add([{"role": "user", "content": [THOUGHT, redacted, {"type": "text", "text": "Hello"}]}])
+        pack = sent(session, {})[0]
+        assert b"thinking" not in pack.body
+        assert "reasoning_left_out" in [event.rule for event in pack.events if isinstance(event, Repaired)]

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from lading import Message, Pack, Session, TaskOptions, Text, Tool, ToolCall, tool_result, verify
+from lading.addresses import SEARCH_TOOLS
 from lading.errors import InputError
 from lading.jsonbytes import dump, load
 from lading.messages import Opaque
 from lading.models.tool_policy import ToolPolicy
 from lading.presets.aether_frame import STEP_ONLY
 from lading.request.tool_record import ToolRecord, load_tool_record
-from lading.session.tool_search import SEARCH_TOOLS
 from lading.stores.memory import MemoryStore
 from lading.wire import find_wire
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,9 @@ from lading import Session
 from lading.addresses import RESTORE
 from lading.audit.replay import verify
 from lading.audit.restore import WITHDRAWN
+from lading.messages import Message, Text, user_text
 from lading.stores import open_store
+from lading.stores.memory import MemoryStore
 from tests.examples import share_of_examples
 from tests.replies import CHAT_TOOLS, chat_reply, chat_result
 
@@ -140,3 +143,17 @@ def test_a_result_that_comes_before_its_call_is_shown_and_legal() -> None:
         pack = session.pack(CHAT_TOOLS)
         assert pack.violations == ()
         assert b"too early" in pack.body
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-4-5"])
+def test_requests_after_the_first_reply_is_hidden_are_verified(model: str, position: int) -> None:
+    """The opening messages, whose system messages lead the request, end at the first reply that is still shown."""
+    store = MemoryStore()
+    with Session(model, store=store) as session:
+        session.extend([user_text("Find the key."), Message("assistant", (Text("Where?"),))], known_as=["a", "b"])
+        session.withdraw(position)
+        new = [Message("system", (Text("Be brief."),)), user_text("Now."), Message("assistant", (Text("Here."),))]
+        session.extend([*new, user_text("Thanks.")], known_as=["c", "d", "e", "f"])
+        session.pack(CHAT_TOOLS)
+    assert {outcome.problem for outcome in verify(store, tenant="default", session="session")} == {""}

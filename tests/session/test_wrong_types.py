@@ -89,7 +89,7 @@ def test_no_argument_raises_an_untyped_error(name: str) -> None:
         ("Session wire", [], "A list cannot name a provider format. Choose one of"),
         ("Session name", None, "'None' cannot be the name of a session"),
         ("Session model", [], "give the name of a model, or a Card"),
-        ("SessionOptions tenant", None, "tenant is a name"),
+        ("SessionOptions tenant", None, "name of a tenant"),
         ("SessionOptions counter", [], "counter is the name of a token counter"),
         ("SessionOptions wait_s", "x", "wait_s is seconds"),
         ("find_card", None, "give the name of a model"),

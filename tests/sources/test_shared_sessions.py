@@ -14,7 +14,10 @@ from tests.sources.written import read_all
 CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("LADING_SHARED", CHECKOUT.parent / "shared")) / "data"
 
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"there is no folder {FOLDER}")
+pytestmark = [
+    pytest.mark.recorded,
+    pytest.mark.skipif(not FOLDER.is_dir(), reason=f"there is no folder {FOLDER}"),
+]
 
 
 @pytest.mark.parametrize(

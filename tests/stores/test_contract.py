@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.errors import AddressError, StoreError, TamperedError, UnknownName
@@ -66,6 +67,38 @@ def test_what_is_stored_is_counted_without_being_read(store: SessionStore) -> No
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.counts("acme", "s1")
+
+
+@pytest.mark.parametrize("reply_id", ["\ud83d", "x" * 100_000, "\x00", "' OR 1"])
+def test_any_id_of_a_reply_is_found(store: SessionStore, reply_id: str) -> None:
+    store.append("acme", "s1", entries=[replace(entry(0), reply_id=reply_id)])
+    assert store.find_reply("acme", reply_id) == ("s1", 0)
+
+
+def test_a_reply_is_found_by_its_id_within_its_tenant(store: SessionStore) -> None:
+    first, second = (replace(entry(index), reply_id=f"resp_{index}") for index in (0, 1))
+    assert store.find_reply("acme", "resp_0") is None
+    store.append("acme", "s1", entries=[first])
+    store.append("acme", "s1", entries=[second, entry(2)])
+    assert store.find_reply("acme", "resp_0") == ("s1", 0)
+    assert store.find_reply("acme", "resp_1") == ("s1", 1)
+    assert store.load("acme", "s1", verify=True).entries == (first, second, entry(2))
+    assert [store.find_reply(*wanted) for wanted in (("acme", ""), ("other", "resp_0"), ("acme", "resp_9"))] == [
+        None
+    ] * 3
+
+
+def test_an_id_that_several_sessions_have_leads_to_none(store: SessionStore) -> None:
+    reply = replace(entry(0), reply_id="resp")
+    store.append("acme", "s1", entries=[reply, replace(entry(1), reply_id="resp")])
+    store.append("other", "s1", entries=[reply])
+    assert store.find_reply("acme", "resp") == ("s1", 1)
+    store.append("acme", "s2", entries=[reply])
+    assert store.find_reply("acme", "resp") is None
+    assert store.find_reply("other", "resp") == ("s1", 0)
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.find_reply("acme", "resp")
 
 
 def test_a_session_may_be_empty(store: SessionStore) -> None:

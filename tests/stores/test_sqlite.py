@@ -17,7 +17,7 @@ from lading import jsonbytes
 from lading.errors import InputError, LadingError, StoreError, StoreFormatError, TamperedError
 from lading.history.log import Entry
 from lading.messages import Message, Opaque, Text
-from lading.stores import check_message
+from lading.stores.checking import check_message
 from lading.stores.sqlite import INLINE_BYTES, _dump, open_sqlite
 from tests.stores.samples import edit, entries, entry, manifest
 

@@ -148,6 +148,7 @@ def test_each_role_has_its_template(role: str) -> None:
         {"memory_threshold": 2.0},
         {"overflow": "oldest"},
         {"contract": "footer"},
+        {"floors": {"system": 5}},
         {"templates": {"operator": "x"}},
     ],
 )

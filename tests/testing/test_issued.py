@@ -93,6 +93,17 @@ def think_twice(blocks: list[dict[str, Any]]) -> None:
     blocks.insert(0, copy.deepcopy(blocks[0]))
 
 
+def test_thinking_of_two_responses_is_not_one_message() -> None:
+    talk = Talk("anthropic")
+    first, second = (talk.send()["content"][:2] for _ in range(2))
+    talk.messages += [{"role": "assistant", "content": [*first, *second]}, {"role": "user", "content": "more"}]
+    assert talk.broken() == {"A15"}
+    talk.say_more()
+    assert len(talk.provider.violations) == 1
+    talk.send()
+    assert len(talk.provider.violations) == 1
+
+
 @pytest.mark.parametrize("wire", ["openai_chat", "anthropic"])
 def test_what_comes_back_as_issued_is_answered(wire: str) -> None:
     talk = Talk(wire)
@@ -105,9 +116,9 @@ def test_what_comes_back_as_issued_is_answered(wire: str) -> None:
     ("wire", "change", "open_loop", "closed_loop"),
     [
         ("openai_chat", rename, {"issued"}, {"issued"}),
-        ("openai_chat", shorten, {"issued"}, set()),
+        ("openai_chat", shorten, set(), set()),
         ("anthropic", rename, {"issued"}, {"issued"}),
-        ("anthropic", shorten, {"issued"}, set()),
+        ("anthropic", shorten, set(), set()),
         ("anthropic", think_again, {"A15", "A16"}, {"A16"}),
         ("anthropic", sign_again, {"A15", "A16"}, {"A16"}),
         ("anthropic", think_no_more, {"A15"}, set()),

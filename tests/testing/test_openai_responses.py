@@ -91,7 +91,7 @@ def with_another_call(items: list[Any]) -> list[Any]:
         (without_reasoning, {"R5"}),
         (without_reasoning_and_ids, set()),
         (with_other_content, {"R6"}),
-        (with_other_arguments, {"issued"}),
+        (with_other_arguments, set()),
         (with_another_call, {"issued"}),
     ],
 )

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bench.calibration import compute_margin
 from lading.tokens.affine import Factors
-from lading.tokens.calibration import MOST_TOKENS, RUN, WINDOW, Calibration, RequestCount
+from lading.tokens.calibration import RUN, WINDOW, Calibration
+from lading.tokens.plausibility import MOST_TOKENS, RequestCount
 
 ANY = st.integers(-(10**30), 10**30)
 SIZES = st.lists(st.integers(0, 40).flatmap(lambda bits: st.integers(1, 1 << bits)), max_size=30)

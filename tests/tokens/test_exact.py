@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.errors import UnknownName
-from lading.tokens import COUNTERS, counter
+from lading.tokens import COUNTERS, counter, exact
 from lading.tokens.exact import CL100K, NEAR_CHARS, O200K, PIECE_CHARS, Vocabulary, _load_encoding
 from tests.examples import quick_first, share_of_examples
 from tests.growth import assert_linear, ladder
@@ -109,7 +109,34 @@ def test_any_long_text_is_counted_in_pieces_to_within_two_tokens_a_piece(runs: l
 
 @pytest.mark.parametrize("letter", quick_first(["a", " ", "\n", "!", "中", "1"], 2))
 def test_a_run_of_one_character_is_counted_in_linear_time(letter: str) -> None:
-    assert_linear(O200K.count, *ladder(letter * 320_000))
+    def count(text: str) -> int:
+        exact.remembered.clear()
+        return O200K.count(text)
+
+    assert_linear(count, *ladder(letter * 320_000))
+
+
+def test_a_long_text_is_counted_once_by_each_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"{number} some words " * 200 for number in range(5)]
+    monkeypatch.setattr(exact, "remembered", {})
+    counts = [(O200K.count(text), CL100K.count(text)) for text in texts]
+    assert counts == [(len(ids(O200K, text)), len(ids(CL100K, text))) for text in texts]
+    with monkeypatch.context() as none_may_be_counted:
+        none_may_be_counted.setattr(exact, "_split", None)
+        assert [(O200K.count(text), CL100K.count(text)) for text in texts] == counts
+    assert O200K.count(texts[0][:999]) == len(ids(O200K, texts[0][:999]))
+
+
+def test_few_counts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "remembered", {})
+    monkeypatch.setattr(exact, "MOST_REMEMBERED", 3)
+    for number in range(10):
+        O200K.count(f"{number} some words " * 200)
+        assert len(exact.remembered) <= 3
+
+
+def test_a_long_text_with_lone_surrogates_is_counted() -> None:
+    assert O200K.count("a\ud83d " * 500) == O200K.count("a\ufffd " * 500)
 
 
 def test_the_tables_lie_in_the_package_and_are_small() -> None:

@@ -193,6 +193,7 @@ def test_a_card_says_which_meter() -> None:
         meter(TokenFacts("estimate", multiplier=float("nan")))
 
 
+@pytest.mark.recorded
 @pytest.mark.skipif(not PI_SESSION.exists(), reason="the recorded sessions are not on this machine")
 def test_claudes_prior_is_near_what_the_provider_billed() -> None:
     session = json.loads(gzip.decompress(PI_SESSION.read_bytes()).splitlines()[0])

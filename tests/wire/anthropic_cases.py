@@ -172,6 +172,7 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     },
 }
 
+EMPTY_SEARCH = result("a", [{"type": "search_result", "content": [text("")]}])
 ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     "A1": {
         "no messages": (body(), BEFORE),
@@ -281,14 +282,7 @@ ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
         "no user blocks": (body(said("user", [])), BEFORE),
         "empty assistant message before the end": (body(user(), said("assistant", []), user()), BEFORE),
         "empty text in a result": (body(user(), assistant(call("a")), user(result("a", [text("")]))), BEFORE),
-        "empty text in a search result in a result": (
-            body(
-                user(),
-                assistant(call("a")),
-                user(result("a", [{"type": "search_result", "content": [text("")]}])),
-            ),
-            BEFORE,
-        ),
+        "empty search result in a result": (body(user(), assistant(call("a")), user(EMPTY_SEARCH)), BEFORE),
         "empty text in system": (body(user(), system=[text("")]), BEFORE),
         "system a number": (body(user(), system=5), BEFORE),
         "no content": (body({"role": "user"}), BEFORE),
@@ -303,7 +297,11 @@ ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
         "string": (body(user(), said("assistant", "x ")), BEFORE),
         "last block": (body(user(), assistant(text("x"), text("y\n"))), BEFORE),
     },
-    "A13": {"assistant last": (body(user(), assistant()), CURRENT)},
+    "A13": {
+        "assistant last": (body(user(), assistant()), CURRENT),
+        "thinking last": (body(user(), assistant(SIGNED)), BEFORE),
+        "thinking before a prefill": (body(user(), assistant(SIGNED, text("x"))), BEFORE),
+    },
     "A14": {
         "no thinking": (body(*LOOP, thinking=ENABLED), BEFORE),
         "text first": (

@@ -12,7 +12,7 @@ from lading.messages import Conversation, Message, Part, Text, Tool, ToolCall, T
 from lading.models.card import Card
 from lading.wire import Wire
 from lading.wire.checking import Finding, Rule
-from lading.wire.layout import CERTAINLY, Demands, Items, Layout
+from lading.wire.layout import CERTAINLY, Demands, Items, Layout, ToolFields
 from lading.wire.replies import Replies, Reply
 from lading.wire.streams import EditedStream, StreamFormat
 from lading.wire.templates import as_list, shape_error
@@ -74,9 +74,9 @@ def envelope(conversation: Conversation) -> Body:
     return body | ({"tool_defs": tools} if tools else {})
 
 
-def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
+def joins(group: Sequence[Message], after: Message, *, card: Card) -> bool:
     del card
-    return run[-1].role == after.role == "assistant"
+    return group[-1].role == after.role == "assistant"
 
 
 def encode_group(messages: Sequence[Message], card: Card) -> list[Body]:
@@ -179,12 +179,11 @@ WIRE = Wire(
     layout=Layout(
         named=named,
         items=Items("items", role, lambda item: CERTAINLY if role(item) else 0, unites),
-        claims_tool=lambda declaration: "shape" in declaration,
+        tools=ToolFields(lambda declaration: "shape" in declaration, field="tool_defs"),
         leading=leading,
         unread=frozenset({"limits"}),
         limits=("limits.output",),
         system="instructions",
-        tools="tool_defs",
         required=lambda answer_tokens: {"limits": {"output": answer_tokens or 500}},
         demands=lambda body: Demands("must_call" in body),
         kept={"ledger": ""},

@@ -14,7 +14,7 @@ from lading.wire import Wire, check
 from lading.wire.anthropic.rules import RULES as ANTHROPIC_RULES
 from lading.wire.checking import PORTABILITY, Checker, Finding, Rule, WireMessage, is_counted, quote_value
 from lading.wire.gemini.rules import RULES as GEMINI_RULES
-from lading.wire.layout import Items, Layout
+from lading.wire.layout import Items, Layout, ToolFields
 from lading.wire.openai_chat.rules import RULES as CHAT_RULES
 from lading.wire.openai_responses.rules import RULES as RESPONSES_RULES
 from lading.wire.replies import Replies
@@ -111,7 +111,12 @@ COUNTING = Wire(
     decode=not_asked,
     envelope=not_asked,
     layout=Layout(
-        not_asked, Items("messages", not_asked, not_asked), not_asked, frozenset(), (), leading=not_asked
+        not_asked,
+        Items("messages", not_asked, not_asked),
+        ToolFields(not_asked),
+        frozenset(),
+        (),
+        leading=not_asked,
     ),
     joins=not_asked,
     encode_group=not_asked,

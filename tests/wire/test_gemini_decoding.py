@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lading.errors import WireError
-from lading.history.repair import Sanitizer
+from lading.history.repair import Repairer
 from lading.messages import File, Image, Message, Opaque, Reasoning
 from lading.session.matching import fingerprint
 from lading.wire import encode, find_wire
@@ -80,11 +80,11 @@ def test_pieces_of_a_streamed_text_are_one_text_in_one_message() -> None:
 def test_calls_without_ids_are_paired_by_name_and_no_event_tells_of_it() -> None:
     loop = [content("model", call(), call("b"), call()), content("user", answer("b"), answer(), answer())]
     sent = body(USER, *loop, *loop)
-    border, shown = Sanitizer(find_needs(WIRE, PLAIN)), list[Message]()
+    border, shown = Repairer(find_needs(WIRE, PLAIN)), list[Message]()
     for message in WIRE.decode(sent).messages:
-        admitted = border.admit(message)
-        assert {repair.rule for repair in admitted.repairs} <= {"unnamed_call"}
-        shown += admitted.messages
+        repaired = border.repair(message)
+        assert {repair.rule for repair in repaired.repairs} <= {"unnamed_call"}
+        shown += repaired.messages
     for asked, answered in (shown[1:3], shown[3:5]):
         assert sorted(call.id for call in asked.calls) == sorted(result.call_id for result in answered.results)
     ids = [call.id for message in shown for call in message.calls]
@@ -94,21 +94,21 @@ def test_calls_without_ids_are_paired_by_name_and_no_event_tells_of_it() -> None
 
 
 def test_a_response_without_an_id_answers_the_call_that_has_one() -> None:
-    border = Sanitizer(find_needs(WIRE, PLAIN))
+    border = Repairer(find_needs(WIRE, PLAIN))
     for message in decoded(
         USER, content("model", call(id="x"), call("b", id="y")), content("user", answer("b"), answer())
     ):
-        shown = border.admit(message).messages
+        shown = border.repair(message).messages
     assert [(result.name, result.call_id) for result in shown[-1].results] == [("b", "y"), ("read", "x")]
 
 
 def test_a_call_without_a_signature_gets_a_general_one_where_the_model_signs() -> None:
-    border = Sanitizer(find_needs(WIRE, card(reasoning_echo="signed")))
+    border = Repairer(find_needs(WIRE, card(reasoning_echo="signed")))
     user, asked = decoded(content("user", text()), content("model", call(), call("b")))
-    border.admit(user)
-    admitted = border.admit(asked)
-    assert [repair.rule for repair in admitted.repairs] == ["unsigned_call"]
-    written = WIRE.encode_group(admitted.messages, PLAIN)[0]["parts"]
+    border.repair(user)
+    repaired = border.repair(asked)
+    assert [repair.rule for repair in repaired.repairs] == ["unsigned_call"]
+    written = WIRE.encode_group(repaired.messages, PLAIN)[0]["parts"]
     assert [part.get("thoughtSignature") for part in written] == ["skip_thought_signature_validator", None]
 
 

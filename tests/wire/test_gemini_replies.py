@@ -14,7 +14,7 @@ from lading.errors import WireError
 from lading.history.log import Reported
 from lading.session.matching import fingerprint
 from lading.wire import find_wire
-from lading.wire.coercion import reply_from
+from lading.wire.given_replies import reply_from
 from lading.wire.replies import SseReader
 from tests.wire.gemini_cases import call, content, text
 from tests.wire.made_replies import cut

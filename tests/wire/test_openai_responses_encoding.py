@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lading.history.repair import Sanitizer
+from lading.history.repair import Repairer
 from lading.history.validity import legal_cuts
 from lading.messages import (
     Conversation,
@@ -69,9 +69,9 @@ def test_reasoning_goes_with_the_item_that_it_led_to() -> None:
 
 
 def test_reasoning_that_nothing_follows_is_left_out_with_an_event() -> None:
-    admitted = Sanitizer(find_needs(WIRE, PLAIN)).admit(decoded(SAID, REASONING)[0])
-    assert [repair.rule for repair in admitted.repairs] == ["reasoning_left_out"]
-    assert written(*admitted.messages) == [{key: value for key, value in SAID.items() if key != "id"}]
+    repaired = Repairer(find_needs(WIRE, PLAIN)).repair(decoded(SAID, REASONING)[0])
+    assert [repair.rule for repair in repaired.repairs] == ["reasoning_left_out"]
+    assert written(*repaired.messages) == [{key: value for key, value in SAID.items() if key != "id"}]
 
 
 def test_an_output_is_of_the_type_of_its_call() -> None:
@@ -203,7 +203,7 @@ def test_how_surely_an_item_is_of_this_format(item: Any, is_sure: bool) -> None:
 
 
 def test_tools_of_this_format_are_known() -> None:
-    claims = WIRE.layout.claims_tool
+    claims = WIRE.layout.tools.claims
     assert claims({"type": "function", "name": "read"})
     assert claims({"type": "web_search"})
     assert not claims({"type": "function", "function": {"name": "read"}})

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from lading import Session, SessionOptions
-from lading.history.repair import Sanitizer
+from lading.history.repair import Repairer
 from lading.messages import Message, Reasoning, Text, Tool, ToolCall, tool_result, user_text
 from lading.models.card import Card
 from lading.models.catalog import find_card
@@ -52,8 +52,8 @@ def items(adapter: str, messages: list[Message], *, policy: ReasoningPolicy = AS
     """What the model is sent of the messages' answers."""
     wire, card = find_wire(WIRE_OF.get(adapter, "openai_chat")), card_of(adapter)
     assert find_adapter(wire.name, card) == adapter
-    border = Sanitizer(find_needs(wire, card, policy=policy))
-    shown = [one for at, message in enumerate(messages) for one in border.admit(message, entry=at).messages]
+    border = Repairer(find_needs(wire, card, policy=policy))
+    shown = [one for at, message in enumerate(messages) for one in border.repair(message, entry=at).messages]
     return [item for one in shown if one.role == "assistant" for item in wire.write([one], card)]
 
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-import msgspec
 from msgspec import Struct
 
-from lading import jsonbytes
 from lading.addresses import parse
 from lading.errors import InputError, PackError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry, log_chain
-from lading.history.view import View, append_message, apply_edit
+from lading.history.view import View, append_message, apply_edit, rebuild
 from lading.messages import Template, Tool
 from lading.request.builder import RequestBuilder
 from lading.request.manifest import ENCODER, Frame, Manifest, decision, unseal
 from lading.request.tail import add_tail
-from lading.request.tools import reduce_tools, tools_from
+from lading.request.tools import fields_from, reduce_tools, tools_from
 from lading.request.transient import list_front, read_transient
 from lading.stores import SessionStore
 from lading.wire import Wire, find_wire
@@ -122,6 +120,9 @@ class Rebuilder:
                 raise TamperedError(f"Edit {edit.index} is not a valid edit.")
             request.forget(apply_edit(self._view, edit))
             self._check_pointers(edit)
+        if any(edit.withdraws for edit in edits):
+            # Entries that are hidden no longer count, as in the session: its opening messages may be others.
+            self._view = rebuild(self._entries[: self._shown_entries], self._edits[: self._shown_edits])
 
     def _check_pointers(self, edit: Edit) -> None:
         for pointer in edit.pointers:
@@ -161,8 +162,7 @@ def load_frame(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, 
     Raises TamperedError when they cannot be decoded.
     """
     try:
-        template = msgspec.convert(jsonbytes.load(blob(frame.template)), Template | None)
-        return tools_from(blob(frame.tools)), template
+        return tools_from(blob(frame.tools)), fields_from(blob(frame.template))
     except ValueError as error:
         raise TamperedError(f"Tools or other fields cannot be read: {error}.") from error
 
@@ -188,7 +188,7 @@ def rebuild_request(
     )
     request.show(view)
     tailed = add_tail(request, text.tail) if text.tail else None
-    if (tailed.digest if tailed else request.chain[-1]) != manifest.sent.digest:
+    if (tailed.digest if tailed else request.body_chain[-1]) != manifest.sent.digest:
         raise TamperedError(f"The rebuilt request of call {manifest.place.call} has other bytes than the one sent.")
     return tailed.body if tailed else request.body(marks_end=manifest.sent.marks_end)
 

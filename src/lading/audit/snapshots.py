@@ -142,13 +142,13 @@ def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
     wire = find_loaded_wire(frame.wire)
     request = RequestBuilder(wire, frame.card)
     body = rebuild_request(request, view, manifest=manifest, tools=tools, template=template, blob=blob)
-    items = [item for run in request.runs for item in run.wire_messages]
+    items = [item for group in request.groups for item in group.wire_messages]
     shown = [*_locate_messages(view, request, wire.layout)]
     envelope = dict(request.envelope)
     if tail := read_transient(manifest.sent.transient, blob).tail:
         _, _, closing, start, at, moved = add_tail(request, tail)
         envelope = {name: value for name, value in envelope.items() if name != moved}
-        first = sum(len(run.wire_messages) for run in request.runs[:start])
+        first = sum(len(group.wire_messages) for group in request.groups[:start])
         items[first:] = closing
         shown = _insert_tail(
             shown, tail, manifest.counts.get("tail", 0), at=first + at, field=wire.layout.items.field
@@ -182,10 +182,10 @@ def _find_manifest(trail: AuditTrail, call: int | None) -> Manifest:
 
 def _locate_messages(view: View, request: RequestBuilder, layout: Layout) -> Iterator[SentMessage]:
     items = iter(request.list_shown(view))
-    runs = [(len(run.messages), len(run.wire_messages)) for run in request.runs]
-    leading = len(view) + len(request.front) - sum(messages for messages, _ in runs)
+    groups = [(len(group.messages), len(group.wire_messages)) for group in request.groups]
+    leading = len(view) + len(request.front) - sum(messages for messages, _ in groups)
     start, in_front = 0, True
-    for messages, wire_messages in [(leading, -1), *runs]:
+    for messages, wire_messages in [(leading, -1), *groups]:
         outside = wire_messages < 0
         for _ in range(messages):
             item = next(items)

@@ -81,6 +81,8 @@ class Explanation(Struct, frozen=True):
     and do not count for the verdict."""
     found: int = 0
     """Number of all places, including those not listed."""
+    result_cut: Removal | None = None
+    """For a text that is the id of a call in the request: what cut its result."""
     closest: tuple[NearMiss, ...] = ()
     """Near misses, for a text found nowhere."""
     note: str = ""

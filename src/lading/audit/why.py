@@ -18,7 +18,7 @@ from lading.audit.restore import is_offered
 from lading.audit.snapshots import AuditTrail, Layer, Snapshot, build_snapshot, load_trail
 from lading.audit.text_search import Matcher
 from lading.audit.verdicts import Explanation, Match, Occurrence, Removal, Verdict
-from lading.history.log import Edit, Entry
+from lading.history.log import NO_COMPACTIONS, Edit, Entry
 from lading.messages import Conversation, Message
 from lading.models.profiles import Detail
 from lading.request.manifest import Manifest
@@ -64,7 +64,10 @@ def explain(trail: AuditTrail, text: str, *, call: int | None = None) -> Explana
     snapshot = build_snapshot(trail, call)
     result = Explanation(text, trail.tenant, trail.session, snapshot.call, "never")
     for match, find in finds:
-        found = _build_explanation(result, match, _Search(trail, snapshot, find).places())
+        search = _Search(trail, snapshot, find)
+        found = _build_explanation(result, match, search.places())
+        if found.verdict == "present":
+            return replace(found, result_cut=search.find_cut(call_id=text))
         if found.verdict != "never":
             return found
         result = result if result.places else found
@@ -125,6 +128,24 @@ class _Search:
             found += [*self._find_in_edits(), *self._find_in_other_calls()]
         return found
 
+    def find_cut(self, *, call_id: str) -> Removal | None:
+        """Return what cut the newest result of this call; None: the result is whole, or there is none."""
+        named = (
+            (entry, result)
+            for entry in reversed(self._snapshot.entries)
+            for result in entry.message.results
+            if result.call_id == call_id
+        )
+        entry, result = next(named, (None, None))
+        if entry is None or result is None:
+            return None
+        covering = [edit for edit in self._snapshot.edits if edit.first <= entry.index <= edit.last]
+        cut = next((edit for edit in reversed(covering) if edit.kind not in NO_COMPACTIONS), None)
+        if cut is None or cut.kind == "reshaped":
+            return None
+        shown = (one.text for message in cut.replacement for one in message.results)
+        return None if result.text in shown else self._build_removal(cut, cut.pointers)
+
     def _search_log(self) -> dict[int, _Hit]:
         return {entry.index: hit for entry in self._trail.entries if (hit := self._search_message(entry.message))}
 
@@ -183,7 +204,7 @@ class _Search:
     def _find_in_envelope(self) -> Iterator[Occurrence]:
         """Yield the places outside the messages that hold the text."""
         for key, value in self._snapshot.envelope.items():
-            if key == self._layout.tools and isinstance(value, list):
+            if key == self._layout.tools.field and isinstance(value, list):
                 for at, tool in enumerate(value):
                     if hit := self._search_json(tool, "schema"):
                         yield Occurrence("present", "tools", *hit, f"{key}.{at}")
@@ -326,7 +347,7 @@ class _Search:
             tools, fields = load_frame(frame, self._trail.blobs.__getitem__)
             wire = find_wire(frame.wire)
             body = wire.envelope(Conversation((), reduce_tools(tools, detail), frame.wire, fields))
-            schema = self._search_json(body.pop(wire.layout.tools, None), "schema")
+            schema = self._search_json(body.pop(wire.layout.tools.field, None), "schema")
             field = self._search_json([*body.values()], "field")
             hit = schema or field
             self._offers[key] = ("tools" if schema else "fields", *hit) if hit else None

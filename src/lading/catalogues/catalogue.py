@@ -10,8 +10,8 @@ from hashlib import sha256
 from typing import Any, Protocol
 
 from lading import jsonbytes
-from lading.effects import attempt, describe_error
 from lading.errors import InputError
+from lading.guard import attempt, describe_error
 from lading.messages import Conversation, Message, MessageLike, Text, Tool, ToolCall, ToolResult
 from lading.wire import COMMON, find_wire
 from lading.wire.coercion import messages_from
@@ -62,7 +62,7 @@ class Catalogue:
         Raises UnknownName."""
         found = find_wire(wire)
         body = found.envelope(Conversation((), self.tools, "", None))
-        return list(body.get(found.layout.tools) or ())
+        return list(body.get(found.layout.tools.field) or ())
 
     def handle(self, reply: Reply | MessageLike | list[Any]) -> list[Message]:
         """Answer the calls of a reply that are of these tools, in their order. Pass the results to ``add``, or send

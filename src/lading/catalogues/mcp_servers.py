@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.catalogues.catalogue import make_name, read_arguments, refuse, shorten
-from lading.effects import attempt
 from lading.errors import InputError
+from lading.guard import attempt
 from lading.jsontypes import check_json
 from lading.messages import File, Image, ResultPart, Text, Tool, ToolCall, ToolResult
 

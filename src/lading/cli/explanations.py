@@ -24,6 +24,8 @@ _REPLACEMENTS: dict[EditKind | None, str] = {
 def explain_answer(answer: Explanation) -> tuple[str, ...]:
     """Explain what became of the text, one or two sentences a line. Quoted texts are not escaped for terminals."""
     lines = [_explain_verdict(answer)]
+    if answer.result_cut and answer.result_cut.pointers:
+        lines.append(f"The whole result is at {', '.join(answer.result_cut.pointers)}")
     if answer.match == "loose":
         lines.append("It differs there in case or spacing.")
     # The verdict names the edit of the first place.
@@ -85,6 +87,11 @@ def _explain_verdict(answer: Explanation) -> str:
     call = f"call {answer.call} of {answer.session}"
     first = answer.places[0] if answer.places else None
     match answer.verdict:
+        case "present" if cut := answer.result_cut:
+            return (
+                f"In part: the call with this id is in the request of {call}. Its result was cut at call "
+                f"{cut.call} by edit {cut.edit} ({cut.kind}): {cut.reason}."
+            )
         case "present":
             return f"Yes: it is in the request of {call}."
         case "removed" if first and first.removal:

@@ -115,8 +115,7 @@ def _find_places(store: SessionStore, found: Sequence[LogHit]) -> list[MessagePl
 def _find_place(trail: AuditTrail | None, entry: int) -> MessagePlace:
     if trail is None:
         return MessagePlace(None, None)
-    turn = sum(one.message.role == "user" for one in trail.entries[: entry + 1])
-    return MessagePlace(turn, trail.first_call(entry))
+    return MessagePlace(trail.entries[entry].turn, trail.first_call(entry))
 
 
 def _print(found: Sequence[LogHit], places: Sequence[MessagePlace], *, text: str) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.cli import terminal
-from lading.cli.model_clients import Usd, find_model, make_sender, parse_usd
+from lading.cli.model_clients import OptionNames, Usd, find_model, make_sender, parse_usd
 from lading.cli.options import FiniteRange, parse_with
 from lading.cli.output_file import open_output
 from lading.cli.tables import format_count, format_usd
@@ -25,6 +25,9 @@ from lading.evaluate.summary_model import SummaryModel
 
 ANSWER_TOKENS = 8_000
 """Limit of an answer, reasoning included; a summary itself is shorter."""
+
+
+_NAMES = OptionNames("--summarizer-url", "--summarizer-usd")
 
 
 class SummaryOptions(Struct, frozen=True):
@@ -111,8 +114,10 @@ def open_summaries(options: SummaryOptions, *, used: Sequence[str]) -> Iterator[
             rates=None,
             usd=options.summarizer_usd,
             base_url=options.summarizer_url,
+            options=_NAMES,
         )
-        send, keep = make_sender(model, None, base_url=options.summarizer_url), _open_file(path, used=used)
+        send = make_sender(model, None, base_url=options.summarizer_url, options=_NAMES)
+        keep = _open_file(path, used=used)
         asked = SummaryModel(model, send, keep=keep, most_usd=options.most_usd)
         recorded = RecordedSummaries(read_answers(path), ask=asked)
     yield OpenSummaries(recorded.summarizer, asked)

@@ -1,4 +1,4 @@
-"""Strategies: each maps (view, pressure) to drafts of edits. One file per strategy.
+"""Strategies: each maps (view, pressure) to drafts of edits. Most files are parts of ``priced``.
 
 To add one, write a module with a ``Strategy`` value and one line in ``STRATEGIES``. A strategy reads the view and
 never changes it; the engine turns its drafts into frozen edits, checks the result, and overrules a strategy whose
@@ -8,21 +8,17 @@ drafts break a rule or do not fit. Knows no store, session or client. Start with
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Generator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from lading import jsonbytes
-from lading.addresses import parse
 from lading.economics import Rates
 from lading.effects import Steps
-from lading.errors import AddressError, InputError
+from lading.errors import InputError
 from lading.events import Event, NoProgress, SummaryAmended, SummaryDiscarded, SummaryNotAsked, SummaryRejected
-from lading.history.log import NO_COMPACTIONS, Edit
 from lading.history.log import Draft as Draft
+from lading.history.log import Edit
 from lading.history.validity import Invariant
 from lading.history.view import Item, View
 from lading.messages import Message, Tool, user_text
@@ -133,13 +129,19 @@ class Compaction(Struct, frozen=True):
 
     drafts: tuple[Draft, ...] = ()
     rent: float = 0.0
-    """Without drafts: what this call adds to the account of carrying cost. With drafts: the new account."""
+    """The carrying cost of this call, which the account gets."""
     rejected: tuple[str, ...] = ()
     """Reasons why answers of a summarizer were rejected."""
     stuck: str = ""
     """Reason why a due edit cannot be made."""
     own_events: tuple[Event, ...] = ()
     """Events of the strategy itself; only the last of each type at a call is reported."""
+    keeps_account: bool = False
+    """Whether the account continues in spite of the drafts, because what it is kept for stays in the view."""
+
+    def settle(self, account: float) -> float:
+        """Return the account of carrying cost after this decision: drafts end it, unless ``keeps_account``."""
+        return self.rent if self.drafts and not self.keeps_account else account + self.rent
 
     @property
     def is_silent(self) -> bool:
@@ -199,18 +201,6 @@ class Strategy(Struct, frozen=True):
     """Strategies that run in order in place of this one's own functions (``composing.compose``)."""
 
 
-class Deciding(NamedTuple):
-    """A strategy's ``compact``, and what it is given at this call."""
-
-    compact: Callable[[View, Pressure], object]
-    view: View
-    pressure: Pressure
-
-
-Run: TypeAlias = Callable[[object, Deciding], object]
-"""Makes a decision of what ``compact`` returned: answers requests for summaries, or asks for one ahead."""
-
-
 def find_strategy(name: str | Strategy) -> Strategy:
     """Look up a strategy by name or dotted path; a ``Strategy`` is returned unchanged. Raises UnknownName, and
     InputError for any other type."""
@@ -237,82 +227,3 @@ def apply_options(
         has = f"The strategy {name_of(given)} has no options when and verbatim"
         raise InputError(f"{has}. Leave them out, or choose priced.")
     return found.with_options(when, verbatim)
-
-
-def run_admit(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft | None:
-    """Run the strategy's ``admit`` and check its draft. Raises TypeError or ValueError when it is not storable or
-    changes other entries than the new one."""
-    draft = chosen.admit(arrival, pressure)
-    if draft is None:
-        return None
-    _check_storable(draft)
-    if not draft.first == draft.last == arrival.item.entry:
-        raise ValueError(f"entry {arrival.item.entry} arrived, the draft touches {draft.first} to {draft.last}")
-    return draft
-
-
-def run_compact(chosen: Strategy, view: View, *, pressure: Pressure, run: Run) -> Compaction:
-    """Run the strategy's ``compact`` and check its decision. Raises TypeError or ValueError unless it is a
-    Compaction with a finite carrying cost and storable drafts."""
-    decided: object = chosen.compact(view, pressure)
-    if isinstance(decided, Generator) or pressure.output_price is not None:
-        decided = run(decided, Deciding(chosen.compact, view, pressure))
-    if not isinstance(decided, Compaction):
-        raise TypeError(f"compact gave a {type(decided).__name__}, not a Compaction")
-    if not math.isfinite(decided.rent + (0.0 if decided.drafts else pressure.account)):
-        raise ValueError(f"its rent (carrying cost) is {decided.rent}, not a finite number")
-    if not all(isinstance(why, str) for why in (decided.stuck, *decided.rejected)):
-        raise TypeError("stuck and rejected must be texts, the reasons")
-    for draft in decided.drafts:
-        _check_storable(draft)
-    for event in decided.own_events:
-        if not isinstance(event, Event):
-            raise TypeError(f"own_events has a {type(event).__name__}, not an Event")
-        jsonbytes.load_value(jsonbytes.dump_value(event), type(event))
-    return decided
-
-
-def run_show(chosen: Strategy, draft: Draft) -> Draft:
-    """Run the strategy's ``show`` on the messages of another's draft, and check them as ``run_admit`` does."""
-    if chosen.show is None:
-        return draft
-    shown = replace(draft, replacement=tuple(map(chosen.show, draft.replacement)))
-    _check_storable(shown)
-    return shown
-
-
-def _check_storable(draft: object) -> None:
-    if not isinstance(draft, Draft):
-        raise TypeError(f"it gave a {type(draft).__name__}, not a Draft")
-    jsonbytes.load_value(jsonbytes.dump_value(draft), Draft)
-
-
-def find_fault(draft: Draft, view: View, *, entries: int, session: tuple[str, str]) -> str:
-    """Describe the fault of a draft, in any provider format, to complete "an edit that ..."; empty if it has none.
-
-    ``session``: the tenant and the session that its pointers must belong to.
-    """
-    if not 0 <= draft.first <= draft.last < entries:
-        return "names entries that the log does not have"
-    start, end = view.span(draft.first, draft.last)
-    if start < view.head:
-        return "touches the pinned opening messages"
-    if draft.kind == "dropped" and end == len(view):
-        return "drops the newest message"
-    if draft.kind in NO_COMPACTIONS:
-        return f"calls itself {draft.kind}, which only the sanitizer and the caller may"
-    if not draft.pointers:
-        return "leaves no pointer"
-    if not all(_covers(pointer, draft, entries=entries, session=session) for pointer in draft.pointers):
-        return "leaves a pointer that does not lead to what it removes"
-    return ""
-
-
-def _covers(pointer: str, draft: Draft, *, entries: int, session: tuple[str, str]) -> bool:
-    try:
-        place = parse(pointer, within=session)
-        first, last, part = place.log_span()
-    except AddressError:
-        return False
-    whole = part is None and first <= draft.first and draft.last <= last < entries
-    return whole and (place.tenant, place.session) == session

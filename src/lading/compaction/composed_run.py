@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from lading.compaction import Account, Pressure, Run, Strategy
+from lading.compaction import Account, Pressure, Strategy
 from lading.compaction.basic import admit as clip_enormous
-from lading.compaction.strategy_run import StrategyRun
+from lading.compaction.strategy_run import AnswerSteps, StrategyRun
 from lading.frozen import ReadOnly
 from lading.history.log import Draft, Edit
 from lading.history.plan import Plan
@@ -17,11 +17,11 @@ from lading.history.plan import Plan
 class ComposedRun(StrategyRun):
     """A run of the parts of one strategy at one call, each over the view that those before it left."""
 
-    def decide(self, plan: Plan, pressure: Pressure, *, account: Account, run: Run) -> Account:
+    def decide(self, plan: Plan, pressure: Pressure, *, account: Account, answer: AnswerSteps) -> Account:
         """Decide as one strategy. Where its parts leave too much, the last makes room, then those before it."""
-        runs = [self._start_part(part) for part in self._strategy.parts]
+        runs = [self._start_part(part) for part in self.strategy.parts]
         # Clipping what is enormous comes last and once: strategies without an admission of their own do it.
-        admissions = {part.admit: one for part, one in zip(self._strategy.parts, runs, strict=True)}
+        admissions = {part.admit: one for part, one in zip(self.strategy.parts, runs, strict=True)}
         for admit in sorted(admissions, key=lambda admit: admit is clip_enormous):
             admissions[admit].admit(plan, pressure)
         accounts, staged, room_tokens = divide_account(account, len(runs)), plan.branch(), pressure.room_tokens
@@ -30,8 +30,8 @@ class ComposedRun(StrategyRun):
             others = [*runs[:index], *runs[index + 1 :]]
             now = _press_part(pressure, staged, before=plan)
             now = replace(now, room_tokens=room_tokens, account=accounts[index])
-            compaction = runs[index].compact(staged, now, run=run, others=others)
-            accounts[index] = compaction.rent if compaction.drafts else accounts[index] + compaction.rent
+            compaction = runs[index].compact(staged, now, answer=answer, others=others)
+            accounts[index] = compaction.settle(accounts[index])
 
         *first, last = range(len(runs))
         for index in first:
@@ -41,7 +41,7 @@ class ComposedRun(StrategyRun):
                 decide(index, room_tokens)
         for draft in _keep_newest(staged.edits[len(plan.edits) :], pressure):
             plan.apply(draft, room_tokens=room_tokens)
-        if self._strategy.changes_requests:
+        if self.strategy.changes_requests:
             self.rescue(plan, pressure, others=runs)
         return join_account(accounts)
 

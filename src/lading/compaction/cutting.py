@@ -13,9 +13,10 @@ from lading.compaction.clearing import label_tool
 from lading.compaction.provider_summaries import find_summary, keep_summary
 from lading.compaction.user_rules import read_statements, restate
 from lading.history.log import Draft
+from lading.history.repair import is_late
 from lading.history.validity import legal_cuts, relax
 from lading.history.view import View
-from lading.messages import Message, Part, Text, user_text
+from lading.messages import Message, Part, Text, is_spoken, user_text
 
 STUB_TOKENS = 120
 """Approximate tokens of a stub."""
@@ -98,10 +99,19 @@ def carry_request(view: View, first: int, *, last: int, pressure: Pressure) -> t
     if view.payload == view.newest_request[0]:
         # The payload has it verbatim, and is pinned.
         return ()
-    message = view.newest_request[1]
+    message = _find_request_shown(view)
     kept = tuple(part for part in message.parts if not _is_empty(part))
     shown = message.with_parts(kept) if len(kept) < len(message.parts) else message
     return (shown,) if pressure.count(shown) <= int(pressure.room_tokens * MOST_CARRIED_SHARE) else ()
+
+
+def _find_request_shown(view: View) -> Message:
+    """Return the user's newest request as it was shown before any compaction: repaired, in the caller's newest
+    form."""
+    entry, raw = view.newest_request or (-1, user_text(""))
+    shown = (message for _, messages in view.admitted_between(entry, entry) for message in messages)
+    # Results that were missing, or late, may be shown with it.
+    return next((message for message in shown if is_spoken(message) and not is_late(message)), raw)
 
 
 def make_plain(message: Message) -> Message:

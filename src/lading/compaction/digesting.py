@@ -20,8 +20,6 @@ from lading.messages import Message, Part, Text, ToolResult
 from lading.shrink import Target
 from lading.shrink.shrinking import reduce
 
-LARGE_TOKENS = 1_000
-"""Only results with at least this many tokens are digested between compactions."""
 USED_ROUNDS = 3
 """Requests that show a result whole. In recorded sessions the next call used a value of 56 % of the results of 300
 tokens and more, the three after it of 11, 8 and 7 %, each later one of 3 %."""
@@ -97,16 +95,19 @@ def find_retired(view: View, pressure: Pressure, *, start: int, most_calls: floa
     """Return the results from ``start`` on that are worth digesting now, as many as pay together.
 
     They pay when the carrying cost of the calls that showed them has reached the price of the edit, and when the
-    price is earned back within ``most_calls``.
+    price is earned back within ``most_calls``. Only large results are read.
     """
-    sent_tokens = view.tokens_before(min(pressure.sent_items, len(view.items)))
-    rounds, paid, gone, inserted, paying = USED_ROUNDS, 0.0, 0, 0, 0
+    sent_tokens, end = (
+        view.tokens_before(min(pressure.sent_items, len(view.items))),
+        view.find_consumed_end(USED_ROUNDS),
+    )
+    paid, gone, inserted, paying = 0.0, 0, 0, 0
     found: list[Item] = []
-    for position in range(view.find_consumed_end(rounds) - 1, start - 1, -1):
+    for position in view.list_large(start, end):
         item = view.items[position]
-        rounds += item.message.role == "assistant"
-        if item.clearable_tokens < LARGE_TOKENS or item.kind == "digested":
+        if item.kind == "digested":
             continue
+        rounds = USED_ROUNDS + view.replies_before(end) - view.replies_before(position)
         tokens = estimate_digest_tokens(item)
         found.append(item)
         gone += item.tokens

@@ -35,11 +35,17 @@ _TOKEN = re.compile(
     r"\b(?:[spr]k[-_][A-Za-z0-9_-]{16,}|gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}\b"
     r"|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?)"
 )
+# Each alternative begins with its first letter: `re` finds a set of letters much faster than a word in any case.
 _NAMED = re.compile(
-    r"((?:passw(?:or)?d|passphrase|secret|(?:api|access|private|secret)[_-]?key|(?:auth|access|refresh)[_-]?token)"
-    r"[\"']?\s{0,3}[:=]\s{0,3}[\"']?|\b(?:bearer|basic)\s{1,3}(?=[\w.~+/=-]{16})|://[^\s/:@]{1,100}:(?=[^\s/@]{1,200}@))"
-    r"[^\s\"',;@]{4,}",
-    re.IGNORECASE,
+    r"([aAbBpPrRsS:](?:(?:"
+    r"(?<=[aA])(?i:pi[_-]?key|ccess[_-]?(?:key|token)|uth[_-]?token)"
+    r"|(?<=[pP])(?i:assw(?:or)?d|assphrase|rivate[_-]?key)"
+    r"|(?<=[rR])(?i:efresh[_-]?token)"
+    r"|(?<=[sS])(?i:ecret(?:[_-]?key)?)"
+    r")[\"']?\s{0,3}[:=]\s{0,3}[\"']?"
+    r"|(?<=\b[bB])(?i:earer|asic)\s{1,3}(?=[\w.~+/=-]{16})"
+    r"|(?<=:)//[^\s/:@]{1,100}:(?=[^\s/@]{1,200}@)"
+    r"))[^\s\"',;@]{4,}"
 )
 
 

@@ -6,32 +6,24 @@ an event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
-from lading.compaction import (
-    Account,
-    Arrival,
-    Compaction,
-    Pressure,
-    Run,
-    Strategy,
-    find_fault,
-    run_admit,
-    run_compact,
-    run_show,
-)
+from lading import jsonbytes
+from lading.compaction import Account, Arrival, Compaction, Pressure, Strategy
 from lading.compaction.clearing import clear
 from lading.compaction.cutting import draft_emergency_cut
+from lading.compaction.faults import find_fault
 from lading.compaction.provider_summaries import keep_summary
 from lading.compaction.superseded import draft_superseded
-from lading.effects import attempt, describe_error
 from lading.errors import PackError
 from lading.events import Event, StrategyOverruled, SummaryDiscarded, SummaryNotAsked, SummaryRejected
 from lading.frozen import ReadOnly
+from lading.guard import attempt, describe_error
 from lading.history.log import Draft
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
@@ -61,26 +53,26 @@ class StrategyRun:
         """``name``: of the strategy, in events. ``session``: the tenant and the session that pointers must belong
         to. ``strict``: raise instead of overruling. ``events``: the list that gets the strategy's events.
         ``tools``: of the request."""
-        self._strategy, self._name, self._call = strategy, name, call
+        self.strategy, self._name, self._call = strategy, name, call
         self._session, self._strict = session, strict
         self.events = events
         self._tools = tools
 
     def write_tail(self, view: View, tier: Tier) -> str:
         """Return the strategy's text for the end of this request alone."""
-        write = self._strategy.write_tail
+        write = self.strategy.write_tail
         text: object = self._guard(partial(write, view, tier), "") if write else ""
         return text if isinstance(text, str) else ""
 
-    def decide(self, plan: Plan, pressure: Pressure, *, account: Account, run: Run) -> Account:
+    def decide(self, plan: Plan, pressure: Pressure, *, account: Account, answer: AnswerSteps) -> Account:
         """Add the strategy's edits to the plan; return the new account."""
         self.admit(plan, pressure)
         before = account[-1] if isinstance(account, tuple) else account
         pressure = replace(pressure, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
-        compaction = self.compact(plan, pressure, run=run)
-        if self._strategy.changes_requests and (compaction.drafts or plan.view.tokens > pressure.room_tokens):
+        compaction = self.compact(plan, pressure, answer=answer)
+        if self.strategy.changes_requests and (compaction.drafts or plan.view.tokens > pressure.room_tokens):
             self.rescue(plan, pressure)
-        return compaction.rent if compaction.drafts else before + compaction.rent
+        return compaction.settle(before)
 
     def admit(self, plan: Plan, pressure: Pressure) -> None:
         """Add the strategy's edits of messages that were never sent."""
@@ -90,16 +82,16 @@ class StrategyRun:
             position = min(position, newest_block(plan.view.messages))
         while position < (length := len(plan.view.items)):
             arrival = Arrival(plan.view.items[position], plan.view, self._tools)
-            draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
+            draft = self._guard(partial(run_admit, self.strategy, arrival, pressure=pressure), None)
             if draft is not None:
                 self.apply(draft, plan, pressure=pressure)
             position += 1 + len(plan.view.items) - length
 
     def compact(
-        self, plan: Plan, pressure: Pressure, *, run: Run, others: Sequence[StrategyRun] = ()
+        self, plan: Plan, pressure: Pressure, *, answer: AnswerSteps, others: Sequence[StrategyRun] = ()
     ) -> Compaction:
         """Add the strategy's edits of the view, with messages as ``others`` show them; return its decision."""
-        decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
+        decide = partial(run_compact, self.strategy, plan.view, pressure=pressure, answer=answer)
         compaction = self._guard(decide, Compaction())
         self.events[:] = compaction.events(self._call, self.events)
         if compaction.is_silent:
@@ -128,7 +120,7 @@ class StrategyRun:
         """Add a draft, as ``others`` show it, to the plan if it breaks no rule. Raises PackError if it does and
         strict."""
         for other in others:
-            draft = other._guard(partial(run_show, other._strategy, draft), draft)
+            draft = other._guard(partial(run_show, other.strategy, draft), draft)
         entries = plan.view.last_entry(len(plan.view)) + 1
         fault = find_fault(draft, plan.view, entries=entries, session=self._session)
         if not fault:
@@ -160,3 +152,63 @@ class StrategyRun:
             raise result
         self.overrule(f"it failed: {describe_error(result)}")
         return otherwise
+
+
+class CompactCall(NamedTuple):
+    """A call of a strategy's ``compact``: the function and its arguments."""
+
+    compact: Callable[[View, Pressure], object]
+    view: View
+    pressure: Pressure
+
+
+AnswerSteps: TypeAlias = Callable[[object, CompactCall], object]
+"""Return the decision for what a call of ``compact`` returned: steps that ask for summaries are answered."""
+
+
+def run_admit(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft | None:
+    """Run the strategy's ``admit`` and check its draft. Raises TypeError or ValueError when it is not storable or
+    changes other entries than the new one."""
+    draft = chosen.admit(arrival, pressure)
+    if draft is None:
+        return None
+    _check_storable(draft)
+    if not draft.first == draft.last == arrival.item.entry:
+        raise ValueError(f"entry {arrival.item.entry} arrived, the draft touches {draft.first} to {draft.last}")
+    return draft
+
+
+def run_compact(chosen: Strategy, view: View, *, pressure: Pressure, answer: AnswerSteps) -> Compaction:
+    """Run the strategy's ``compact`` and check its decision. Raises TypeError or ValueError unless it is a
+    Compaction with a finite carrying cost and storable drafts."""
+    decided: object = chosen.compact(view, pressure)
+    if isinstance(decided, Generator) or pressure.output_price is not None:
+        decided = answer(decided, CompactCall(chosen.compact, view, pressure))
+    if not isinstance(decided, Compaction):
+        raise TypeError(f"compact gave a {type(decided).__name__}, not a Compaction")
+    if not math.isfinite(decided.settle(pressure.account)):
+        raise ValueError(f"its rent (carrying cost) is {decided.rent}, not a finite number")
+    if not all(isinstance(why, str) for why in (decided.stuck, *decided.rejected)):
+        raise TypeError("stuck and rejected must be texts, the reasons")
+    for draft in decided.drafts:
+        _check_storable(draft)
+    for event in decided.own_events:
+        if not isinstance(event, Event):
+            raise TypeError(f"own_events has a {type(event).__name__}, not an Event")
+        jsonbytes.load_value(jsonbytes.dump_value(event), type(event))
+    return decided
+
+
+def run_show(chosen: Strategy, draft: Draft) -> Draft:
+    """Run the strategy's ``show`` on the messages of another's draft, and check them as ``run_admit`` does."""
+    if chosen.show is None:
+        return draft
+    shown = replace(draft, replacement=tuple(map(chosen.show, draft.replacement)))
+    _check_storable(shown)
+    return shown
+
+
+def _check_storable(draft: object) -> None:
+    if not isinstance(draft, Draft):
+        raise TypeError(f"it gave a {type(draft).__name__}, not a Draft")
+    jsonbytes.load_value(jsonbytes.dump_value(draft), Draft)

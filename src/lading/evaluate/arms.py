@@ -13,7 +13,7 @@ class ArmInput(Struct, frozen=True):
     """A recorded session at a window."""
 
     messages: tuple[Message, ...]
-    """As recorded, with the repairs of the sanitizer."""
+    """As recorded, with the repairs of ``history/repair.py``."""
     calls: tuple[int, ...]
     """Number of messages before each call: call i may use ``messages[:calls[i]]``."""
     room_tokens: int

@@ -156,7 +156,7 @@ def _find_cause(one: Snapshot, other: Snapshot, parting: Divergence | None) -> t
 def _find_envelope_cause(key: str, one: Snapshot, other: Snapshot) -> tuple[Cause, str]:
     if key == one.layout.system:
         return "system", "the system message changed"
-    if key != one.layout.tools:
+    if key != one.layout.tools.field:
         return "fields", f"the caller changed {key}"
     before, after = one.manifest.tool_detail, other.manifest.tool_detail
     if before != after and one.frame.tools == other.frame.tools:
@@ -254,7 +254,7 @@ def _encode_fields(value: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _list_fields(of: Snapshot) -> dict[str, str]:
-    known = of.layout.system, of.layout.tools
+    known = of.layout.system, of.layout.tools.field
     return _encode_fields({key: value for key, value in of.envelope.items() if key not in known})
 
 

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from lading.errors import IllegalRequest, Violation
 from lading.evaluate.replay import ReplayPlan
-from lading.history.repair import Repair, Sanitizer
+from lading.history.repair import Repairer
+from lading.history.repair_rules import Repair
 from lading.history.view import View, append_message
 from lading.messages import Message, Tool
 from lading.request.builder import RequestBuilder
@@ -112,14 +113,15 @@ def _iter_violations(
 
 def _iter_repairs(messages: Sequence[Message], plan: ReplayPlan, calls: Sequence[int]) -> Iterator[Repair]:
     settings = plan.settings
-    sanitizer = Sanitizer(find_needs(find_wire(settings.wire), settings.card))
+    repairer = Repairer(find_needs(find_wire(settings.wire), settings.card))
     due = set(calls)
     for position, message in enumerate(messages):
         if position in due:
-            closing = sanitizer.find_closing(plan.template)
-            sanitizer.close(closing)
+            newest_first = (messages[at] for at in range(position - 1, -1, -1))
+            closing = repairer.find_closing(plan.template, newest_first=newest_first)
+            repairer.close(closing)
             yield from closing.repairs
-        yield from sanitizer.admit(message).repairs
+        yield from repairer.repair(message).repairs
 
 
 def _merge_broken(items: Iterable[BrokenRule]) -> tuple[BrokenRule, ...]:

@@ -74,7 +74,7 @@ class RecordedSession(Struct, frozen=True):
     recording: Recording
     plan: ReplayPlan
     messages: tuple[Message, ...]
-    """As recorded, with the repairs of the sanitizer."""
+    """As recorded, with the repairs of ``history/repair.py``."""
     calls: tuple[int, ...]
     """Position of each call's reply among ``messages``."""
     raw_calls: tuple[int, ...]
@@ -191,7 +191,7 @@ def run_arm(
         yield RunCall(
             arm_request.messages,
             request.ends[-1],
-            cache.bill(request.prompt, request.ends, at_s=session.at_s(call)),
+            cache.bill(request.prompt_chain, request.ends, at_s=session.at_s(call)),
             own=SummaryTokens(
                 arm_request.summary_read_tokens,
                 arm_request.summary_fresh_tokens,

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from lading import jsonbytes
 from lading.addresses import RESTORE
 from lading.audit.restore import read_requested_address
-from lading.effects import describe_error
 from lading.errors import LadingError, LoopStopped, WireError
 from lading.events import PackingFailed, ReplyLost, Restored, Unpacked
 from lading.exchange.bodies import GivenMessages
+from lading.exchange.chains import make_whole
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import T, attempt
+from lading.guard import describe_error
 from lading.messages import Message, Text, ToolResult
 from lading.request.manifest import Cause
 from lading.session.matching import fingerprint
@@ -63,8 +64,6 @@ class PackedCall:
         self.is_streamed = is_streamed
         self.unseen = 0
         """Number of replies with calls of own tools that were answered without the caller seeing them."""
-        self._ids: list[str] = []
-        """The ids of the responses of the answer; the caller sees one of them."""
         self.is_broken = False
         """Whether reading the answer failed, so that it is not recorded."""
         self._is_unsure = False
@@ -93,13 +92,22 @@ class PackedCall:
         """Run a step. If it fails, report that the reply is lost and return ``otherwise()``."""
 
         def failed(error: Exception) -> T:
-            self._is_unsure = self._is_unsure or not isinstance(error, LadingError)
             if not self.is_broken:
                 self.is_broken = True
                 self.conversations.report(ReplyLost(self.session.name, describe_error(error)))
             return otherwise()
 
-        return attempt(step, failed, fail_open=self.fail_open)
+        def watched() -> T:
+            try:
+                return step()
+            except LadingError:
+                raise
+            except BaseException:
+                # KeyboardInterrupt too: the program may go on with this client.
+                self._is_unsure = True
+                raise
+
+        return attempt(watched, failed, fail_open=self.fail_open)
 
     def count_own(self, reply: Reply) -> tuple[int, int]:
         """Count the reply's calls of own tools, which the session answers, and the other calls."""
@@ -116,13 +124,11 @@ class PackedCall:
         return self.session.request(at_s=self.conversations.clock(), cause=cause).body
 
     def record(self, reply: Reply, shown: Message | None) -> None:
-        """Add a reply to the log, unless it is last there; ``shown``: the answer that the caller sees, if any."""
+        """Add a reply to the log, unless it is in it; ``shown``: the answer that the caller sees, if any."""
         known_as = fingerprint(shown) if shown else ""
-        if not known_as or self.session.known[-1:] != [known_as]:
-            self.session.extend([reply.message], known_as=[known_as], usage=reply.usage)
-        self._ids.append(reply.id)
-        if shown and self.session.wire.layout.items.continues:
-            self.conversations.chains.remember(self._ids, self.session, shown=shown)
+        if not known_as or not self.session.has_answer(known_as):
+            reply_id = reply.id if self.session.wire.layout.items.continues else ""
+            self.session.extend([reply.message], known_as=[known_as], usage=reply.usage, reply_id=reply_id)
 
     def answer(self, reply: Reply) -> None:
         """Add the results of the reply's calls of own tools to the log."""
@@ -164,8 +170,9 @@ class PackedCall:
             self.record(reply, reply.message)
             return self._write_usage(value) or data, None
         if not others and self.unseen <= MOST_UNSEEN:
+            body = self.answer_unseen(reply)
             self.conversation.spent = add_usage(self.conversation.spent, replies.read_usage(value))
-            return b"", self.answer_unseen(reply)
+            return b"", body
         shown = replies.without(value, self.session.own_tools)
         self.record(reply, replies.read(shown).message)
         self.answer(reply)
@@ -181,8 +188,9 @@ class PackedCall:
             return None
         asking = next((at for at, (ours, others) in enumerate(counted) if ours and not others), None)
         if asking is not None and self.unseen <= MOST_UNSEEN:
+            body = self.answer_unseen(answers[asking])
             self.conversation.spent = add_usage(self.conversation.spent, replies.read_usage(value))
-            return b"", self.answer_unseen(answers[asking])
+            return b"", body
         shown = replies.without(value, self.session.own_tools)
         return self._write_usage(shown) or jsonbytes.dump(shown), None
 
@@ -215,7 +223,7 @@ def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, p
     layout = wire.layout
     if layout.items.continues:
         conversations.endings.finish()
-        body = conversations.chains.make_whole(body, wire, find_log=conversations.find_log)
+        body = make_whole(body, wire, find_log=conversations.find_log_with)
     value = conversations.bodies.read(body, layout, named=layout.named(path) or {})
     given = value.get(layout.items.field) if isinstance(value, dict) else None
     if not isinstance(given, GivenMessages) or not given:

@@ -1,92 +1,87 @@
 """Histories that a caller continues by the id of a response: the provider would add the earlier messages itself.
 
-Where the response was delivered by this client, the request is made whole from the log, and packed like any other:
-the log also has what the caller has gone back from since.
+Where the log has that response, the request is made whole from it, and packed like any other: the log also has what
+the caller has gone back from since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from lading import jsonbytes
-from lading.exchange.wrapping import SharedSession
 from lading.history.log import Edit, Entry
-from lading.messages import Conversation, Message
+from lading.messages import Conversation, Message, Part, ToolCall
 from lading.models.catalog import find_card
-from lading.session.matching import fingerprint_entry
+from lading.session.matching import fingerprint, fingerprint_entry
 from lading.wire import Wire, encode
 
-_MOST_REPLIES = 10_000
 
-FoundLog: TypeAlias = tuple[Sequence[Entry], Iterable[Edit]]
-"""The entries and the edits of a session."""
+class FoundLog(NamedTuple):
+    """The log of a session that has the reply of an id."""
 
-
-class _Place(NamedTuple):
-    """Where a reply is."""
-
-    session: str
-    entry: int
-    known_as: str
-    """The reply's fingerprint."""
+    entries: Sequence[Entry]
+    edits: Sequence[Edit]
+    reply: int
+    """The index of the reply's entry."""
 
 
-class ResponseChains:
-    """The replies that were delivered, by the ids of their responses."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, _Place] = {}
-        self._shown: dict[str, Message] = {}
-        """By fingerprint, the answers that differ from the reply in the log: without its calls of ``restore``, or
-        with what replies before it said."""
-
-    def remember(self, ids: Iterable[str], session: SharedSession, *, shown: Message) -> None:
-        """Remember that the newest message of a session is the reply with these ids; ``shown``: as its caller sees
-        it."""
-        entry = session.find_newest_known()
-        place = _Place(session.name, entry.index, session.known[-1])
-        self._places |= dict.fromkeys(filter(None, ids), place)
-        if shown != entry.message:
-            self._shown[place.known_as] = shown
-        while len(self._places) > _MOST_REPLIES:
-            del self._places[next(iter(self._places))]
-        while len(self._shown) > _MOST_REPLIES:
-            del self._shown[next(iter(self._shown))]
-
-    def make_whole(self, body: bytes, wire: Wire, *, find_log: Callable[[str], FoundLog | None]) -> bytes:
-        """Return the request with the messages before it in place of the id. Unchanged if it has no id, or none of
-        this client. ``find_log``: of a session. Raises ValueError if it is not JSON, StoreError."""
-        items, field = wire.layout.items, wire.layout.items.continues
-        if not field or f'"{field}"'.encode() not in body:
-            return body
-        value = jsonbytes.load(body)
-        new, previous = (
-            (items.read(value.get(items.field)), value.get(field)) if isinstance(value, dict) else ("", 0)
-        )
-        place = self._places.get(previous) if isinstance(previous, str) else None
-        log = find_log(place.session) if place and isinstance(new, list) else None
-        if place is None or log is None or len(log[0]) <= place.entry:
-            return body
-        given = list(_list_given(*log, until=place.entry))
-        if not given or given[-1][0] != place.known_as:
-            return body
-        earlier = tuple(self._shown.get(known_as, message) for known_as, message in given)
-        card = find_card(str(value.get("model", "")))[0]
-        whole = encode(Conversation(earlier, origin=wire.name), wire, card=card)[items.field]
-        rest = {key: inner for key, inner in value.items() if key != field}
-        return jsonbytes.dump(rest | {items.field: [*whole, *new]})
+def make_whole(body: bytes, wire: Wire, *, find_log: Callable[[str], FoundLog | None]) -> bytes:
+    """Return the request with the messages before it in place of the id. Unchanged if it has no id, or one that no
+    log has. ``find_log``: by the id of a reply. Raises ValueError if it is not JSON, StoreError."""
+    items, field = wire.layout.items, wire.layout.items.continues
+    if not field or f'"{field}"'.encode() not in body:
+        return body
+    value = jsonbytes.load(body)
+    new, previous = (items.read(value.get(items.field)), value.get(field)) if isinstance(value, dict) else ("", 0)
+    log = find_log(previous) if isinstance(previous, str) and isinstance(new, list) else None
+    earlier = [*_list_given(log)] if log else []
+    if not earlier or None in earlier:
+        return body
+    conversation = Conversation(tuple(filter(None, earlier)), origin=wire.name)
+    whole = encode(conversation, wire, card=find_card(str(value.get("model", "")))[0])[items.field]
+    made = {key: inner for key, inner in value.items() if key != field} | {items.field: [*whole, *new]}
+    return jsonbytes.dump(made) if items.may_be_whole(made) else body
 
 
-def _list_given(entries: Sequence[Entry], edits: Iterable[Edit], *, until: int) -> Iterator[tuple[str, Message]]:
-    """Yield the messages that a caller knew when the entry ``until`` was added, each by its fingerprint and in the
-    caller's newest form."""
+def _list_given(log: FoundLog) -> Iterator[Message | None]:
+    """Yield the messages that a caller knew when it read the reply, each in the caller's newest form; None: one
+    whose form is not known."""
     forms, withdrawn = dict[int, Message](), set[int]()
-    for edit in edits:
-        if edit.withdraws and edit.last < until:
+    # The caller may have the id of a hidden reply: of the answer that it is the start of.
+    answer = next((entry for entry in log.entries[log.reply :] if entry.known_as != ""), None)
+    last = answer.index if answer and answer.message.role == "assistant" else -1
+    for edit in log.edits:
+        if edit.withdraws and edit.last < last:
             withdrawn.update(range(edit.first, edit.last + 1))
         elif edit.kind == "restated" and edit.replacement:
             forms[edit.first] = edit.replacement[0]
-    for entry in entries[: until + 1]:
-        if entry.known_as != "" and entry.index not in withdrawn:
-            yield fingerprint_entry(entry), forms.get(entry.index, entry.message)
+    own = {result.call_id for entry in log.entries if entry.known_as == "" for result in entry.message.results}
+    hidden: list[Message] = []
+    for entry in log.entries[: last + 1]:
+        if entry.index in withdrawn:
+            continue
+        if entry.known_as != "":
+            yield forms.get(entry.index) or _find_shown(entry, hidden, own)
+            hidden = []
+        elif entry.message.role == "assistant":
+            hidden.append(entry.message)
+
+
+def _find_shown(entry: Entry, hidden: Sequence[Message], own: AbstractSet[str]) -> Message | None:
+    """Return the message of an entry as its caller has it: without the calls that the session answered itself, and
+    in a stream behind what hidden replies said before. None if it is neither."""
+
+    def show(*messages: Message) -> Message:
+        parts = (part for message in messages for part in message.parts if not _is_own(part, own))
+        return entry.message.with_parts(tuple(parts))
+
+    if not hidden and not any(_is_own(part, own) for part in entry.message.parts):
+        return entry.message
+    forms = (entry.message, show(entry.message), show(*hidden, entry.message))
+    return next((form for form in forms if fingerprint(form) == fingerprint_entry(entry)), None)
+
+
+def _is_own(part: Part, own: AbstractSet[str]) -> bool:
+    return isinstance(part, ToolCall) and part.id in own

@@ -15,7 +15,7 @@ from lading.exchange.wrapping import SharedSession
 from lading.messages import Tool
 from lading.session.matching import Matched, match
 from lading.stores.leases import Lease
-from lading.wire.coercion import read_tools
+from lading.wire.declarations import read_tools
 
 
 class ClientConversation:
@@ -95,9 +95,11 @@ class ClientConversation:
         is_first = not session.entries
         new = [*(leading if is_first else []), *history.read(position, is_first=is_first)]
         self._settled = max(self._settled, len(session.known) if new else 0)
-        tools, messages = body.get(wire.layout.tools), [message for message, _ in new]
+        tools, messages = body.get(wire.layout.tools.field), [message for message, _ in new]
         if marks and not is_first:
-            messages = self._marks.strip_surplus(messages, leading=opening, tools=tools)
+            messages = self._marks.strip_surplus(messages, leading=opening, tools=tools, given=marks)
+        if messages and messages[0].role == "assistant":
+            session.hide_unseen(messages[0])
         session.extend(messages, known_as=[known_as for _, known_as in new], stored=False)
         self.opening, self._given, self._given_marks = history.opening, history.digests, marks
         fields = wire.read_fields(body)

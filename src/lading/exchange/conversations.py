@@ -19,7 +19,7 @@ from lading.addresses import fork_prefix, free_names, is_fork_name
 from lading.errors import LadingError, SessionBusy
 from lading.events import ALL, ContextUsage, Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import Bodies
-from lading.exchange.chains import FoundLog, ResponseChains
+from lading.exchange.chains import FoundLog
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest
@@ -61,7 +61,7 @@ class Conversations:
         if on_event is not None:
             # Every call has its usage; it is given to those who subscribe to it.
             self.subscribers.subscribe(ALL, lambda one: None if type(one) is ContextUsage else on_event(one))
-        self.chains, self.waiting = ResponseChains(), WaitingSteps()
+        self.waiting = WaitingSteps()
         self._unpacked: dict[str, Unpacked] = {}
         self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}
@@ -79,16 +79,17 @@ class Conversations:
         with self._lock:
             return tuple(conversation.session for conversation in self._open.values())
 
-    def find_log(self, name: str) -> FoundLog | None:
-        """Return the log of a session, open or stored; None if there is none. Raises StoreError."""
+    def find_log_with(self, reply_id: str) -> FoundLog | None:
+        """Return the log, open or stored, that has the reply of an id; None if there is none. Raises StoreError."""
+        if (found := self._store.find_reply(self.wrapping.options.tenant, reply_id)) is None:
+            return None
+        name, entry = found
         with self._lock:
             known = self._open.get(name)
-        if known is not None:
-            return known.session.entries, known.session.edits
-        if not self._is_stored(name):
-            return None
-        stored = self._store.load(self.wrapping.options.tenant, name)
-        return stored.entries, stored.edits
+        is_current = known is not None and not known.session.is_behind
+        log = known.session if known and is_current else self._store.load(self.wrapping.options.tenant, name)
+        is_there = entry < len(log.entries) and log.entries[entry].reply_id == reply_id
+        return FoundLog(log.entries, log.edits, entry) if is_there else None
 
     def begin(self, body: dict[str, Any], wire: Wire, *, name: str = "") -> tuple[ClientConversation, Lease]:
         """Find or start the conversation of a request and add its new messages. Return it with the lease for its
@@ -158,12 +159,13 @@ class Conversations:
 
     @contextmanager
     def drop_on_error(self, session: SharedSession) -> Iterator[None]:
-        """Close the session if the body of the ``with`` statement raises an error other than LadingError."""
+        """Close the session if the body of the ``with`` statement raises anything other than LadingError, such as
+        KeyboardInterrupt."""
         try:
             yield
         except LadingError:
             raise
-        except Exception:
+        except BaseException:
             self.drop(session)
             raise
 

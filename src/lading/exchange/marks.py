@@ -2,8 +2,9 @@
 
 Anthropic caches up to each marked block; some servers of Chat Completions accept its marks. A mark in the opening
 messages (before the first reply), or inside a message, keeps its place, for instance between a document and a
-question. A mark on a last block moves from call to call: it becomes the request's own mark, at the top level, which
-Anthropic applies to the last block; ``RequestBuilder`` marks the end of the request before it where that is needed.
+question. A mark on a last block moves from call to call, unless it is of an hour and before the first reply: it
+becomes the request's own mark, at the top level, which Anthropic applies to the last block; ``RequestBuilder`` also
+marks the end of the request before it where that is needed.
 """
 
 from __future__ import annotations
@@ -25,15 +26,19 @@ def find_marks(items: Sequence[Any], scheme: CacheMarks, *, bearing: Iterable[in
 def find_kept_paths(
     items: Sequence[Any], marks: PlacedMarks, *, scheme: CacheMarks, head: int, is_first: bool = False
 ) -> Set[BlockPath]:
-    """Return the paths of the marks that stay: in the first ``head`` items, except on the request's last block, and
-    in others except on their last blocks. ``is_first``: on these too, because other conversations may begin alike;
-    but only the last of them where the request's last block bears a mark, because they may move with it."""
+    """Return the paths of the marks that stay: in the first ``head`` items, except one of five minutes on the
+    request's last block, and in others except on their last blocks. ``is_first``: on these too, because other
+    conversations may begin alike; but only the last of them where the request's last block bears a mark, because
+    they may move with it."""
     if not scheme.stay or not marks:
         return frozenset()
     last = len(items) - 1
     ends = {at: len(list_blocks(items[at])) - 1 for at, *_ in marks if at >= head or at == last}
     placed = [place for place, mark in marks.items() if isinstance(mark, dict) and len(place) > 1]
     at_ends = [place for place in placed if place[1] == ends.get(place[0])]
+    if head > last:
+        # An hour before the first reply may be for the task alone, with five minutes for what follows.
+        at_ends = [place for place in at_ends if read_ttl(marks[place]) != "1h"]
     shared = [place for place in at_ends if is_first and place[0] != last]
     moving = at_ends[-1:] != shared[-1:]
     return {*(place for place in placed if place not in at_ends), *(shared[-1:] if moving else shared)}
@@ -62,6 +67,25 @@ def arrange(
     if read_ttl(mark) == "1h" and "5m" in before:
         mark = {key: value for key, value in mark.items() if key != "ttl"}
     return fields | {scheme.field: mark}, tools
+
+
+def find_barred(
+    kept: PlacedMarks,
+    outdated: Sequence[BlockPath],
+    *,
+    before: Sequence[str | None],
+    behind: Sequence[str | None],
+) -> list[BlockPath]:
+    """Return the outdated marks that are not legal with the others: those of an hour behind one of five minutes,
+    and those of five minutes before one of an hour. ``before``, ``behind``: lifetimes of marks that stay."""
+    staying = [(place, read_ttl(mark)) for place, mark in kept.items() if place not in outdated]
+
+    def is_barred(place: BlockPath) -> bool:
+        if read_ttl(kept[place]) == "1h":
+            return "5m" in {*before, *(ttl for other, ttl in staying if other < place)}
+        return "1h" in {*behind, *(ttl for other, ttl in staying if other > place)}
+
+    return list(filter(is_barred, outdated))
 
 
 def find_own_mark(fields: Template, *, scheme: CacheMarks, given: PlacedMarks, kept: PlacedMarks) -> Any:

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from msgspec.structs import replace
-
-from lading.exchange.marks import PlacedMarks, find_own_mark, find_within, list_lifetimes
+from lading.exchange.marks import PlacedMarks, find_barred, find_own_mark, find_within, list_lifetimes
 from lading.exchange.wrapping import SharedSession
 from lading.messages import Message, Opaque, Template, ToolResult
 from lading.wire.layout import BlockPath, CacheMarks, read_ttl
@@ -51,26 +49,33 @@ class StoredMarks:
     def give_way(
         self, given: PlacedMarks, *, leading: Sequence[Message], tools: Any, fields: Template
     ) -> PlacedMarks:
-        """Remove marks that the caller gives no longer, the oldest first, where they leave no room for the marks of
-        tools, the request's own, and one at the end of the request before it, which a long round needs. Return the
-        marks that stay. ``given``: the caller's marks on messages."""
+        """Remove marks that the caller gives no longer: those that may not stand before or behind its others (A21),
+        then the oldest, where they leave no room for the marks of tools, the request's own, and one at the end of
+        the request before it, which a long round needs. Return the marks that stay. ``given``: the caller's marks
+        on messages."""
         kept = self.find(leading)
         if not kept or (scheme := self._session.wire.layout.marks) is None:
             return kept
-        room = scheme.most - len(list_lifetimes(tools, scheme))
-        if find_own_mark(fields, scheme=scheme, given=given, kept=kept):
+        of_tools, own = list_lifetimes(tools, scheme), find_own_mark(fields, scheme=scheme, given=given, kept=kept)
+        room = scheme.most - len(of_tools)
+        if own:
             room -= 1 + (0 < scheme.look_back <= self._session.count_round_blocks())
-        outdated = [place for place in sorted(kept) if place[0] >= 0 and place not in given]
-        for at, part, *_ in outdated[: max(len(kept) - room, 0)]:
+        outdated = sorted(_find_outdated(kept, given))
+        barred = find_barred(kept, outdated, before=of_tools, behind=[read_ttl(own)])
+        oldest = [place for place in outdated if place not in barred]
+        for at, part, *_ in [*barred, *oldest[: max(len(kept) - len(barred) - room, 0)]]:
             self._session.restate(at + len(leading), lambda message: _strip_at(message, part, scheme))  # noqa: B023
         return self.find(leading)
 
-    def strip_surplus(self, new: Sequence[Message], *, leading: Sequence[Message], tools: Any) -> list[Message]:
+    def strip_surplus(
+        self, new: Sequence[Message], *, leading: Sequence[Message], tools: Any, given: PlacedMarks
+    ) -> list[Message]:
         """Return new messages, without the marks of those whose marks would not be legal: more than a request may
-        have with its own, or one of an hour behind one of five minutes."""
+        have with its own, or one of an hour behind one of five minutes. ``given``: as for ``give_way``."""
         if (scheme := self._session.wire.layout.marks) is None:
             return list(new)
-        inner = dict(self.find(leading))
+        stored = self.find(leading)
+        inner = {place: stored[place] for place in stored.keys() - _find_outdated(stored, given)}
         lifetimes = [*list_lifetimes(tools, scheme), *map(read_ttl, inner.values())]
         fitting: list[Message] = []
         for at, message in enumerate(new, start=len(self._session.known) - len(leading)):
@@ -78,14 +83,19 @@ class StoredMarks:
             own = list(map(read_ttl, found.values()))
             is_late = "1h" in own and "5m" in lifetimes
             if own and (is_late or len(lifetimes) + len(own) >= scheme.most):
-                message = message.with_parts(tuple(_strip_part(part, scheme) for part in message.parts))
+                message = scheme.strip_message(message)
             else:
                 lifetimes += own
                 inner |= found
             fitting.append(message)
         # Only new messages are read: the next request has these marks too.
-        self._inner = inner
+        self._inner = {**stored, **inner}
         return fitting
+
+
+def _find_outdated(kept: PlacedMarks, given: PlacedMarks) -> set[BlockPath]:
+    """Return the marks on messages that the caller gives no longer, or with another lifetime."""
+    return {place for place, mark in kept.items() if place[0] >= 0 and read_ttl(given.get(place)) != read_ttl(mark)}
 
 
 def _find_on_messages(messages: Iterable[tuple[int, Message]], scheme: CacheMarks) -> dict[BlockPath, Any]:
@@ -109,13 +119,4 @@ def _find_on_part(part: Any, scheme: CacheMarks, place: BlockPath) -> Iterator[t
 
 def _strip_at(message: Message, part: int, scheme: CacheMarks) -> Message:
     parts = message.parts
-    return message.with_parts((*parts[:part], _strip_part(parts[part], scheme), *parts[part + 1 :]))
-
-
-def _strip_part(part: Any, scheme: CacheMarks) -> Any:
-    if isinstance(part, Opaque):
-        return replace(part, value=scheme.strip(part.value, (0,)))
-    if isinstance(part, ToolResult):
-        part = replace(part, parts=tuple(_strip_part(inner, scheme) for inner in part.parts))
-    template = {key: value for key, value in (part.template or {}).items() if key != scheme.field}
-    return replace(part, template=template or None) if part.template else part
+    return message.with_parts((*parts[:part], scheme.strip_part(parts[part]), *parts[part + 1 :]))

@@ -96,7 +96,7 @@ class StreamedAnswer:
         """Return the bytes of one event for the caller. After a failure, events are still edited in the
         continuation of an answer, whose parts have to be renumbered."""
         if self._call.is_broken and not self._call.unseen:
-            return event.raw
+            return self._release_raw() + event.raw
         return self._call.guard(lambda: b"".join(self._stream.feed(event)), lambda: self._release_raw() + event.raw)
 
     def _ask_again(self) -> bytes | None:

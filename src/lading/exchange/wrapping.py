@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import compress, islice
+from operator import not_
 from typing import TypeVar
 
 from msgspec import Struct
@@ -13,7 +14,8 @@ from lading.compaction import Strategy
 from lading.errors import LoopStopped
 from lading.history.log import Entry
 from lading.memory.agent_memory import AgentMemory
-from lading.messages import Message
+from lading.messages import Message, ToolCall
+from lading.session.matching import fingerprint
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
 from lading.subscribers import Subscribers
@@ -76,6 +78,30 @@ class SharedSession(Session):
         if lease is not None:
             lease.release()
 
+    def hide_unseen(self, given: Message) -> None:
+        """Hide the replies at the end that the caller was not to see, but has in this answer: it got their text as
+        answering them failed, or as the start of a longer answer, which was cut or the caller has changed."""
+        history, unseen, is_changed = self._engine.history, list[Entry](), False
+        for entry in reversed(self.entries):
+            is_reply = entry.message.role == "assistant"
+            if entry.index in history.withdrawn:
+                # The caller saw more than this reply.
+                is_changed |= is_reply and fingerprint(self._without_own(entry.message)) != entry.known_as != ""
+            elif entry.known_as != "":
+                break
+            elif is_reply:
+                unseen.insert(0, entry)
+        text = "".join(given.text.split())
+        for at, entry in enumerate(unseen):
+            said = "".join("".join(one.message.text.split()) for one in unseen[at:])
+            if is_changed or said == text or (said and text.startswith(said)):
+                self._engine.withdraw(entry.index)
+                return
+
+    def _without_own(self, message: Message) -> Message:
+        is_own = (isinstance(part, ToolCall) and part.name in self.own_tools for part in message.parts)
+        return message.with_parts(tuple(compress(message.parts, map(not_, is_own))))
+
     def narrow(self, window_tokens: int | None) -> None:
         """Reduce the window to one that the provider reported for another session of the model; None: no report."""
         self.settings = lower_window(self.settings, window_tokens, accepted_tokens=self._engine.accepted_tokens)
@@ -84,11 +110,6 @@ class SharedSession(Session):
         """Yield the caller's messages in its newest form."""
         history = self._engine.history
         return map(history.find_form, history.known)
-
-    def find_newest_known(self) -> Entry:
-        """Return the entry of the caller's newest message."""
-        (newest,) = self._engine.history.list_newest_known(1)
-        return newest
 
     def list_shown(self, position: int) -> list[Message]:
         """List the messages by which requests show the caller's message at a position."""

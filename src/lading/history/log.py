@@ -21,7 +21,7 @@ from lading.messages import Message
 
 _Kept: TypeAlias = Literal["repaired", "restated", "pinned", "payload"]
 EditKind: TypeAlias = Literal[_Kept, "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"]
-"""``repaired`` by the sanitizer, ``restated``, ``pinned`` and (for a task's step) ``payload`` by the caller; others
+"""``repaired`` by the repairer, ``restated``, ``pinned`` and (for a task's step) ``payload`` by the caller; others
 are a strategy's."""
 
 NO_COMPACTIONS: tuple[EditKind, ...] = ("repaired", "restated", "pinned", "payload")
@@ -64,10 +64,12 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True):
     known_as: str | None = None
     """Fingerprint (``matching.fingerprint``) of the message in the caller's history; empty: it is not in there;
     None: that of ``message``."""
+    reply_id: str = ""
+    """The provider's id of this reply, where a caller may continue from it by its id."""
 
 
 class Log(Sequence[Entry]):
-    """The entries of a session, only appended. ``pack`` compresses old ones; they are read again when needed."""
+    """The entries of a session, only appended. ``compress`` packs old ones; they are read again when needed."""
 
     def __init__(self) -> None:
         self._entries: list[Entry | None] = []
@@ -100,7 +102,7 @@ class Log(Sequence[Entry]):
         """Append an entry."""
         self._entries.append(entry)
 
-    def pack(self, end: int | None = None) -> None:
+    def compress(self, end: int | None = None) -> None:
         """Compress the entries before ``end`` (default: all), up to a block, unless JSON cannot carry them."""
         for number in range(self._next, (len(self._entries) if end is None else end) // _BLOCK_ENTRIES):
             span = slice(number * _BLOCK_ENTRIES, (number + 1) * _BLOCK_ENTRIES)
@@ -185,8 +187,10 @@ class Draft(Struct, frozen=True):
 
 
 def log_chain(previous: str, entry: Entry) -> str:
-    """Return the next link of the digest chain over a log's entries: message, position, counts, time, usage."""
+    """Return the next link of the digest chain over a log's entries: message, position, counts, time, usage, id."""
     facts: tuple[object, ...] = (entry.digest, entry.index, entry.tokens, entry.round, entry.turn, entry.at_s)
     if entry.usage is not None or entry.known_as is not None:
         facts = (*facts, msgspec.to_builtins(entry.usage), entry.known_as)
+    if entry.reply_id:
+        facts = (*facts, entry.reply_id)
     return jsonbytes.digest(previous.encode() + jsonbytes.dump(facts))

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from lading.events import Compacted, CompactionApplied, Event
 from lading.history.log import NO_COMPACTIONS, Draft, Edit
-from lading.history.repair import Admitted
+from lading.history.repair_rules import RepairResult
 from lading.history.view import View, apply_edit
 
 UNLIMITED = 2**62
@@ -31,10 +31,12 @@ class Plan:
         """With the plan's edits applied."""
         self.edits = edits
         """All edits of the session, followed by the plan's."""
-        self.closing = Admitted(())
-        """The repairs at the end of the history,"""
+        self.closing = RepairResult(())
+        """The repairs at the end of the history."""
         self.repairs: list[Event] = []
-        """and their events."""
+        """The events of repairs."""
+        self.fitted = 0
+        """Number of entries that are shown as the request's fields allow, if these allow less than its format."""
         self.changed = len(view)
         """First position of the view that the plan changes."""
         self._make = make
@@ -46,6 +48,7 @@ class Plan:
         self._is_shared = True
         branch = Plan(self.view, self.edits, make=self._make)
         branch.closing, branch.repairs, branch.changed = self.closing, self.repairs, self.changed
+        branch.fitted = self.fitted
         return branch
 
     def apply(self, draft: Draft, *, room_tokens: int = UNLIMITED) -> None:

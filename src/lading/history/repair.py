@@ -1,8 +1,8 @@
 """Repair messages on their way into the view, by named rules that are reported as events.
 
-A ``Sanitizer`` reads each raw message once, in order, and returns how it is shown. Its decisions are final:
-duplicate ids are renamed from their second occurrence on, and a call that got a synthetic result keeps it even
-when the real result arrives later (that one is then shown as text).
+A ``Repairer`` reads each raw message in order, and returns how it is shown. Its decisions stand until the
+format or the model changes (``History.refit``): duplicate ids are renamed from their second occurrence on, and a
+call that got a synthetic result keeps it even when the real result arrives later (that one is then shown as text).
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from operator import is_
-from typing import TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.history.repair_rules import Needs, Placement, Repair, RepairResult
 from lading.messages import Image, Message, Part, Template, Text, ToolCall, ToolResult, user_text
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
@@ -35,66 +35,8 @@ _LONGEST_KEPT_ID = 10_000  # Some hosts keep signatures in ids, which are in no 
 _LONGEST_NAME = 64
 
 
-class Repair(Struct, frozen=True):
-    """One rule applied to one message."""
-
-    rule: str
-    detail: str
-
-
-class Placement(Struct, frozen=True):
-    """The place at which a message enters the view."""
-
-    last: Message | None
-    """The message shown before it; None for the first."""
-    entry: int | None = None
-    """Index of the raw message in the log; None where it is in none."""
-    uses_tools: bool = False
-    """Whether any message so far, this one included, calls a tool."""
-
-
-RepairStep: TypeAlias = Callable[[Message, Placement], tuple[Message, Sequence[Repair]]]
-"""A repair of a wire. Returns the same object for a message that needs none."""
-
-
-class Needs(Struct, frozen=True):
-    """Requirements of a wire beyond the pairing of calls and results."""
-
-    repair_steps: tuple[RepairStep, ...] = ()
-    """The wire's own repairs, in order."""
-    name_issuer: Callable[[Message], Message] | None = None
-    """Return the message with the issuer of its reasoning; None: the format's own."""
-    continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
-    """Whether the model continues this final assistant message, given the body's other fields."""
-    may_open: Callable[[Message], bool] = lambda _first: True
-    """Whether this message of the assistant may come before any of the user."""
-    may_stay_open: Callable[[Message], bool] = lambda _message: False
-    """Whether calls of this message are legal without a result."""
-    no_trailing_space: bool = False
-    """A final assistant message must not end in whitespace."""
-    looks_at_calls: bool = False
-    """Whether a repair depends on ``Placement.uses_tools``: earlier messages change with the first call."""
-    alternation: bool = False
-    """The wire joins neighbouring messages of one role; the sanitizer only reports them."""
-    no_empty_texts: bool = False
-    """An empty text is illegal even beside other parts."""
-    call_id: str = ""
-    """Pattern of legal tool-call ids; empty: any."""
-    call_id_chars: int = 0
-    """Letters and digits of an id made here; 0: about thirty."""
-    tool_name: str = ""
-    """Pattern of legal tool names; empty: any."""
-
-
-class Admitted(Struct, frozen=True):
-    """How a raw message is shown, and the repairs behind it."""
-
-    messages: tuple[Message, ...]
-    repairs: tuple[Repair, ...] = ()
-
-
-class Sanitizer:
-    """Repairs the messages of one session. ``admit`` each message once; ``close`` before a request."""
+class Repairer:
+    """Repairs the messages of one session. ``repair`` each message once; ``close`` before a request."""
 
     def __init__(self, needs: Needs | None = None) -> None:
         self._needs = needs or Needs()
@@ -111,17 +53,23 @@ class Sanitizer:
         """Whether a message had a call."""
         self._origin = ""
         self._late: list[Message] = []
+        self._has_stored_calls = False
+        """Whether the newest reply may stand for calls that only the provider has."""
         self._has_user = False
         """Whether a message was shown that is neither the system's nor the assistant's."""
         self.last: Message | None = None
         """The last message shown."""
 
-    def admit(self, message: Message, *, entry: int | None = None) -> Admitted:
-        """Return how the next message is shown. ``entry``: its index in the log, for pointers to removed parts."""
+    def repair(self, message: Message, *, entry: int | None = None, is_issued: bool = False) -> RepairResult:
+        """Return how the next message is shown. ``entry``: its index in the log, for pointers to removed parts.
+        ``is_issued``: as in ``Placement``."""
         repairs: list[Repair] = []
         # A message that is no result is shown after the synthetic results of open calls.
         self.uses_tools = self.uses_tools or bool(message.calls)
-        placement = Placement(Message("tool") if self._open else self.last, entry, self.uses_tools)
+        if message.role == "assistant":
+            self._has_stored_calls = self._needs.calls.are_stored(message)
+        last = Message("tool") if self._open else self.last
+        placement = Placement(last, entry, self.uses_tools, is_issued)
         for repair in self._needs.repair_steps:
             message, found = repair(message, placement)
             repairs += found
@@ -140,18 +88,26 @@ class Sanitizer:
             self._report_runs(messages, repairs)
         if messages:
             self.last = messages[-1]
-        return Admitted(tuple(messages), tuple(repairs))
+        return RepairResult(tuple(messages), tuple(repairs))
 
     def _open_conversation(self, shown: Sequence[Message], repairs: list[Repair]) -> tuple[Message, ...]:
-        opens = not self._has_user and any(
-            message.role == "assistant" and not self._needs.may_open(message) for message in shown
-        )
-        self._has_user |= opens or any(message.role in ("user", "tool") for message in shown)
-        if opens:
-            repairs.append(Repair("starts_with_assistant", "a user turn was added before the assistant message"))
-        return (user_text(OPENING),) if opens else ()
+        if self._has_user:
+            return ()
+        opening = self.find_opening(shown, repairs)
+        self._has_user = bool(opening) or has_user(shown)
+        return opening
 
-    def readmit(self, message: Message, shown: Sequence[Message], *, placement: Placement) -> Admitted | None:
+    def find_opening(self, shown: Sequence[Message], repairs: list[Repair]) -> tuple[Message, ...]:
+        """Return the user's turn that must precede these messages if none of the user does."""
+        first = takewhile(lambda message: not has_user([message]), shown)
+        if not any(message.role == "assistant" and not self._needs.may_open(message) for message in first):
+            return ()
+        repairs.append(Repair("starts_with_assistant", "a user turn was added before the assistant message"))
+        return (user_text(OPENING),)
+
+    def repair_again(
+        self, message: Message, shown: Sequence[Message], *, placement: Placement
+    ) -> RepairResult | None:
         """Return how a message is shown in another form with the same calls and results. ``shown``: as it is shown
         now; None if that is more, or less, than the message."""
         repairs: list[Repair] = []
@@ -174,10 +130,10 @@ class Sanitizer:
                 part = replace(part, call_id=next(results).call_id, name=name)
             parts.append(part)
         kept = tuple(self._without_empty_texts(parts, message, repairs))
-        readmitted = message if kept == message.parts else message.with_parts(kept)
+        repaired = message if kept == message.parts else message.with_parts(kept)
         if self.last is shown[0]:
-            self.last = readmitted
-        return Admitted((readmitted,), tuple(repairs))
+            self.last = repaired
+        return RepairResult((repaired,), tuple(repairs))
 
     def rename(self, message: Message, names: dict[str, str], *, repairs: list[Repair]) -> Message:
         """Return a message, shown in another provider format, with ids and names of calls that this one takes.
@@ -196,7 +152,7 @@ class Sanitizer:
         return message if (kept := tuple(parts)) == message.parts else message.with_parts(kept)
 
     def show_as(self, names: Mapping[str, str]) -> None:
-        """Take calls that were admitted under other ids as shown under these."""
+        """Take calls that were repaired under other ids as shown under these."""
         if not names:
             return
         self._seen = {names.get(shown, shown) for shown in self._seen}
@@ -206,25 +162,26 @@ class Sanitizer:
         for key, calls in self._named.items():
             self._named[key] = deque((asked, names.get(shown, shown)) for asked, shown in calls)
 
-    def find_closing(self, fields: Template | None = None) -> Admitted:
-        """Return the messages that must follow the last one in a request with these body fields.
+    def find_closing(self, fields: Template | None = None, *, newest_first: Iterable[Message] = ()) -> RepairResult:
+        """Return the messages that must follow the last one in a request with these body fields. ``newest_first``:
+        the shown messages; a format may write the last one and replies right before it as one.
 
         A final assistant message with text stays last where the model continues it; the repair ``trailing_space``
-        then asks the caller to apply ``trim_end``. The sanitizer is unchanged until ``close``.
+        then asks the caller to apply ``trim_end``. The repairer is unchanged until ``close``.
         """
         repairs: list[Repair] = []
         messages = list(self._closing_messages(repairs)) if self._open else []
         last = messages[-1] if messages else self.last
         if last is not None and last.role == "assistant":
-            if last.text == EMPTY or not self._needs.continues(last, fields or {}):
+            if last.text == EMPTY or not self._needs.continues(_join_replies(last, newest_first), fields or {}):
                 repairs.append(Repair("ends_with_assistant", "a user turn was added after the assistant message"))
                 last = user_text(CONTINUE)
                 messages.append(last)
             elif self._needs.no_trailing_space and trim_end(last) is not last:
                 repairs.append(Repair("trailing_space", "whitespace was removed at the end of the last message"))
-        return Admitted(tuple(messages), tuple(repairs))
+        return RepairResult(tuple(messages), tuple(repairs))
 
-    def close(self, closing: Admitted) -> None:
+    def close(self, closing: RepairResult) -> None:
         """Take the messages that ``find_closing`` returned as shown."""
         self._open.clear()
         self._late = []
@@ -270,7 +227,7 @@ class Sanitizer:
         self._open.setdefault(call.id, OrderedDict())[shown] = None
         for key in ((call.id, call.name), (None, call.name)):
             self._named.setdefault(key, deque()).append((call.id, shown))
-        if self._needs.may_stay_open(message):
+        if self._needs.calls.may_stay_open(message):
             self._optional.add(shown)
         if shown == call.id:
             return call
@@ -291,7 +248,8 @@ class Sanitizer:
         return (plain if re.fullmatch(self._needs.tool_name, plain[:1]) else f"_{plain}")[:_LONGEST_NAME]
 
     def _fits_id(self, call_id: str) -> bool:
-        is_legal = not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
+        pattern = self._needs.calls.ids
+        is_legal = not pattern or re.fullmatch(pattern, call_id) is not None
         return is_legal and len(call_id) <= _LONGEST_KEPT_ID
 
     def _fresh_id(self, call_id: str) -> str:
@@ -300,13 +258,13 @@ class Sanitizer:
         while shown in self._seen or not shown:
             number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
             shown = f"{wanted or 'call'}_{number}"
-            if len(shown) > _LONGEST_ID or self._needs.call_id_chars:
+            if len(shown) > _LONGEST_ID or self._needs.calls.id_chars:
                 shown = self._hash_id(shown)
         return shown
 
     def _hash_id(self, call_id: str) -> str:
         found = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
-        return found[:chars] if (chars := self._needs.call_id_chars) else f"call_{found[:24]}"
+        return found[:chars] if (chars := self._needs.calls.id_chars) else f"call_{found[:24]}"
 
     def _match_result(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
         asked = result.call_id
@@ -314,9 +272,13 @@ class Sanitizer:
             repairs.append(Repair("unfit_name", f"the result of {result.name[:80]} is shown as of {name}"))
             result = replace(result, name=name)
         if (not asked or asked.startswith(UNNAMED)) and asked not in self._open:
-            # A result that names the function and no call answers the first open call of that name.
-            asked, _ = self._find_open(None, result.name) or (next(iter(self._open), asked), "")
+            # A result that names the function and no call answers the first open call of that name. Without one
+            # it is late if its call was seen.
+            any_open = asked if asked in self._seen else next(iter(self._open), asked)
+            asked, _ = self._find_open(None, result.name) or (any_open, "")
         waiting = self._open.get(asked)
+        if waiting is None and self._has_stored_calls and asked and asked not in self._seen:
+            return result
         if waiting is None:
             repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
             self._late.append(_show_as_text(result, message))
@@ -367,6 +329,18 @@ class Sanitizer:
             if message.role == before != "tool":
                 repairs.append(Repair("same_role_run", f"two {message.role} messages in a row are joined"))
             before = message.role
+
+
+def _join_replies(last: Message, newest_first: Iterable[Message]) -> Message:
+    """Return the replies at the end as one message."""
+    replies = [*takewhile(lambda message: message.role == "assistant", newest_first)] or [last]
+    parts = tuple(part for message in reversed(replies) for part in message.parts)
+    return last if parts == last.parts else last.with_parts(parts)
+
+
+def has_user(messages: Iterable[Message]) -> bool:
+    """Whether a message is neither the system's nor the assistant's."""
+    return any(message.role in ("user", "tool") for message in messages)
 
 
 def trim_end(message: Message) -> Message:

@@ -1,6 +1,13 @@
-"""The rules by which messages are repaired (``repair.py``), in words."""
+"""The rules by which messages are repaired (``repair.py``), the needs of a format, and how a message is shown."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from lading.messages import Message, Template
 
 RULES: dict[str, str] = {
     "unfit_id": "a tool-call id that the provider format does not allow is replaced, in its result too",
@@ -25,3 +32,73 @@ RULES: dict[str, str] = {
     "ends_with_assistant": "a final assistant message that the model would not continue gets a user turn after it",
 }
 """Description of each rule by its name."""
+
+
+class Repair(Struct, frozen=True):
+    """One rule applied to one message."""
+
+    rule: str
+    detail: str
+
+
+class Placement(Struct, frozen=True):
+    """The place at which a message enters the view."""
+
+    last: Message | None
+    """The message shown before it; None for the first."""
+    entry: int | None = None
+    """Index of the raw message in the log; None where it is in none."""
+    uses_tools: bool = False
+    """Whether any message so far, this one included, calls a tool."""
+    is_issued: bool = False
+    """Whether it is a reply as the provider gave it to this session, if the assistant says it."""
+
+
+RepairStep: TypeAlias = Callable[[Message, Placement], tuple[Message, Sequence[Repair]]]
+"""A repair of a wire. Returns the same object for a message that needs none."""
+
+
+class CallNeeds(NamedTuple):
+    """Requirements of a wire for tool calls."""
+
+    ids: str = ""
+    """Pattern of legal ids; empty: any."""
+    id_chars: int = 0
+    """Letters and digits of an id made here; 0: about thirty."""
+    may_stay_open: Callable[[Message], bool] = lambda _message: False
+    """Whether calls of this message are legal without a result."""
+    are_stored: Callable[[Message], bool] = lambda _message: False
+    """Whether this message of the assistant may stand for calls that only the provider has."""
+
+
+class Needs(Struct, frozen=True):
+    """Requirements of a wire beyond the pairing of calls and results."""
+
+    repair_steps: tuple[RepairStep, ...] = ()
+    """The wire's own repairs, in order."""
+    name_issuer: Callable[[Message], Message] | None = None
+    """Return the message with the issuer of its reasoning; None: the format's own."""
+    continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
+    """Whether the model continues this final assistant message, given the body's other fields."""
+    may_open: Callable[[Message], bool] = lambda _first: True
+    """Whether this message of the assistant may come before any of the user."""
+    no_trailing_space: bool = False
+    """A final assistant message must not end in whitespace."""
+    looks_at_calls: bool = False
+    """Whether a repair depends on ``Placement.uses_tools``: earlier messages change with the first call."""
+    alternation: bool = False
+    """The wire joins neighbouring messages of one role; the repairer only reports them."""
+    no_empty_texts: bool = False
+    """An empty text is illegal even beside other parts."""
+    strip_marks: Callable[[Message], Message] = lambda message: message
+    """Return the message without the caller's cache marks, for one that is shown in another place."""
+    calls: CallNeeds = CallNeeds()
+    tool_name: str = ""
+    """Pattern of legal tool names; empty: any."""
+
+
+class RepairResult(Struct, frozen=True):
+    """How a raw message is shown, and the repairs behind it."""
+
+    messages: tuple[Message, ...]
+    repairs: tuple[Repair, ...] = ()

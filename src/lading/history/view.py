@@ -27,6 +27,8 @@ _FOLDED: frozenset[EditKind] = frozenset({"summarised", "dropped"})
 """Kinds of edits that show little or nothing of the raw messages, and from which strategies do not make others."""
 ADMITTED: frozenset[EditKind] = frozenset({"repaired", "reshaped", "clipped"})
 """Kinds of edits that change how one entry is shown without removing it."""
+LARGE_TOKENS = 1_000
+"""Results with at least this many tokens are looked at one by one, to be shortened alone."""
 RESTORED_TOKENS = 2_500
 """Restored content up to this size is not compacted again; no answer of a tool of the session's own is larger."""
 ONLY_RESTORE = frozenset({RESTORE})
@@ -66,6 +68,7 @@ class View:
         *("_items", "_head", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
         *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "_payload", "_own_tools"),
+        *("_large", "_replies"),
         "__weakref__",
     )
     items: Sequence[Item] = _read("_items")
@@ -102,6 +105,9 @@ class View:
         # Prefix sums, valid up to their length. An edit truncates them, the next query extends them.
         self._tokens = [0]
         self._clearable = [0]
+        self._replies = [0]
+        self._large: list[int] = []
+        """Positions of large results, as far as the sums go."""
         self._first_assistant: int | None = None
         self._newest_request: tuple[int, Message] | None = None
         self._last_entry = -1
@@ -172,6 +178,18 @@ class View:
         self._extend_sums(len(self._items))
         return bisect_right(self._clearable, self._clearable[start], lo=start) - 1
 
+    def replies_before(self, position: int) -> int:
+        """Return the number of items of the assistant before ``position``."""
+        self._extend_sums(position)
+        return self._replies[position]
+
+    def list_large(self, start: int, end: int) -> list[int]:
+        """List the positions from ``start`` to ``end`` with ``LARGE_TOKENS`` or more clearable ones, newest first,
+        in time proportional to them."""
+        if end >= len(self._tokens):
+            self._extend_sums(end)
+        return self._large[bisect_left(self._large, start) : bisect_left(self._large, end)][::-1]
+
     def find_tail(self, tail_tokens: int) -> int:
         """Return the first position from which on the view has at most ``tail_tokens`` tokens."""
         self._extend_sums(len(self._items))
@@ -222,6 +240,7 @@ class View:
         same = copy(self)
         same._items, same._entries = FrozenList(self._items), self._entries.copy()
         same._tokens, same._clearable = self._tokens.copy(), self._clearable.copy()
+        same._replies, same._large = self._replies.copy(), self._large.copy()
         same._admitted, same._pinned = self._admitted.copy(), self._pinned.copy()
         same._derived = {}
         return same
@@ -274,9 +293,12 @@ class View:
         self._total += item.tokens
 
     def _extend_sums(self, position: int) -> None:
-        for item in self._items[len(self._tokens) - 1 : position]:
+        for at, item in enumerate(self._items[len(self._tokens) - 1 : position], start=len(self._tokens) - 1):
             self._tokens.append(self._tokens[-1] + item.tokens)
             self._clearable.append(self._clearable[-1] + item.clearable_tokens)
+            self._replies.append(self._replies[-1] + (item.message.role == "assistant"))
+            if item.clearable_tokens >= LARGE_TOKENS:
+                self._large.append(at)
 
 
 def append_message(view: View, message: Message, *, entry: int, tokens: int) -> None:
@@ -299,7 +321,8 @@ def apply_edit(view: View, edit: Edit) -> int:
     view._entries[start:end] = [item.entry for item in replacement]
     first = view._first_assistant
     view._head = len(view._items) if first is None else bisect_left(view._entries, first)
-    del view._tokens[start + 1 :], view._clearable[start + 1 :]
+    del view._tokens[start + 1 :], view._clearable[start + 1 :], view._replies[start + 1 :]
+    del view._large[bisect_left(view._large, start) :]
     return start
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Literal, Self
 
@@ -170,6 +170,7 @@ class AgentMemory:
         # A note without a key is found by its words alone, and is still written once.
         key = key or f"_{digest(text.encode(errors='backslashreplace'))[:_KEY_DIGITS]}"
         lasts_s = NOTE_TTL_S if ttl_s is None and origin.step else ttl_s
+        check(lasts_s, (int, float, type(None)), advice="ttl_s is a number of seconds, or None")
         validity = Validity(expires_s=None if lasts_s is None else self.now_s + lasts_s)
         return self._add(
             MemoryRecord(
@@ -271,7 +272,9 @@ class AgentMemory:
     def list(
         self, *, kinds: tuple[Kind, ...] = (), with_history: bool = False, limit: int = MOST_LISTED
     ) -> tuple[MemoryRecord, ...]:
-        """List records, newest first. ``with_history``: superseded and expired ones too."""
+        """List records, newest first. ``with_history``: superseded and expired ones too. Raises InputError for a
+        limit that is no count, StoreError."""
+        check_count(limit, name="limit")
         return self.store.list_records(
             self.namespace, kinds=kinds, at_s=self.now_s, with_history=with_history, limit=limit
         )
@@ -310,17 +313,24 @@ class AgentMemory:
         self.close()
 
     def add_records(self, records: Sequence[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-        """Add records as they are, in one transaction, and return them with their ids. Raises InputError,
-        MemoryFull, StoreError: nothing is added then."""
+        """Add records as they are, in one transaction, and return them with their ids. Raises InputError, also for
+        a namespace that this memory does not see, MemoryFull, StoreError: nothing is added then."""
         if not records:
             return ()
+        self._check_seen(one.namespace for one in records)
         return self.store.add(records, vectors=self._embed([one.text for one in records]), at_s=self.now_s)
 
     def supersede(self, older: MemoryRecord, *, by: MemoryRecord) -> MemoryRecord:
-        """Add a record in place of an older one, which stays as its history. Raises InputError, MemoryFull,
-        StoreError."""
+        """Add a record in place of an older one, which stays as its history. Raises InputError, also for an older
+        one that this memory does not see, MemoryFull, StoreError."""
+        self._check_seen([older.namespace])
         vectors = self._embed([by.text])
         return self.store.supersede(older.namespace, older.id, by=by, vectors=vectors, at_s=self.now_s)
+
+    def _check_seen(self, namespaces: Iterable[Namespace]) -> None:
+        for one in namespaces:
+            if not self.namespace.sees(one):
+                raise InputError(f"{one} is not seen from {self.namespace}. Open the memory of that namespace.")
 
     def _add(self, record: MemoryRecord) -> MemoryRecord:
         _check_key(record.key)

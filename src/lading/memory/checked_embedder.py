@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from concurrent.futures import Future
 from threading import Semaphore
 
-from lading.effects import attempt, describe_error, start_thread
+from lading.effects import start_thread
 from lading.errors import EmbeddingFailed, InputError
+from lading.guard import attempt, describe_error
 from lading.memory.embedding import Embedder, Purpose
 
 MEANING_SHARE = 0.3
@@ -70,6 +72,7 @@ class CheckedEmbedder:
         for vector in vectors:
             if len(vector) != self.size:
                 raise EmbeddingFailed(f"it gave a vector of {len(vector)} numbers, not of {self.size}")
-            if not all(map(math.isfinite, vector)) or not any(vector):
+            stored = array("f", vector)
+            if not all(map(math.isfinite, stored)) or not any(stored):
                 raise EmbeddingFailed("it gave a vector that has no direction")
         return vectors

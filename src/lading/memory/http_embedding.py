@@ -13,8 +13,8 @@ from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from lading import jsonbytes
-from lading.effects import attempt
 from lading.errors import EmbeddingFailed, InputError
+from lading.guard import attempt
 from lading.memory.embedding import EmbedderSource, Purpose
 
 SOCKET_TIMEOUT_S = 30.0

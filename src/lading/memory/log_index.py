@@ -16,7 +16,7 @@ from lading.memory.records import Author, MemoryRecord, Namespace, Origin
 from lading.memory.retrieval import Means, MemoryHit, Query, find
 from lading.memory.scoring import SIGNALS
 from lading.memory.store import MemoryLimits, RecordStore
-from lading.messages import Role
+from lading.messages import Role, is_own
 from lading.stores import SessionStore
 
 LIMITS = MemoryLimits(most_records=1_000_000_000, most_bytes=1 << 50)
@@ -83,7 +83,8 @@ def search_logs(
 
 
 def _make_records(entry: Entry, owner: tuple[str, str]) -> Iterator[MemoryRecord]:
-    text = render_text(entry.message)[:MOST_CHARS]
+    # Nobody said what Lading wrote itself: payloads of steps, which quote the rest, and instructions of the memory.
+    text = "" if is_own(entry.message) else render_text(entry.message)[:MOST_CHARS]
     for start in range(0, len(text), PASSAGE_CHARS):
         passage = text[start : start + PASSAGE_CHARS]
         if passage.strip():

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from lading.compaction.summary_checking import SummaryCriteria, check_summary
 from lading.compaction.summary_commands import Spoken, find_words
 from lading.compaction.summary_values import KnownValues
-from lading.effects import TIMEOUT_S, Summary, SummaryRequest, attempt, describe_error, resolve, start_thread
+from lading.effects import TIMEOUT_S, Summary, SummaryRequest, resolve, start_thread
 from lading.errors import SummaryFailed
+from lading.guard import attempt, describe_error
 from lading.memory.fold_rules import FoldGroup, can_fold
 from lading.memory.near_duplicates import UNSAYING, group_alike
 from lading.memory.records import RULE_AUTHORS, MemoryRecord, Origin

@@ -7,9 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from lading.effects import TIMEOUT_S, Steps, SummaryRequest, ask, attempt, describe_error, start_thread
+from lading.effects import TIMEOUT_S, Steps, SummaryRequest, ask, start_thread
 from lading.errors import SummaryFailed
 from lading.events import RetrievalReduced
+from lading.guard import attempt, describe_error
 from lading.memory.scoring import Ranked
 
 MOST_RERANKED = 30

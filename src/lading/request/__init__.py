@@ -1,4 +1,5 @@
 """The request of a call: built from the view, counted, recorded in a manifest, and handed out as a ``Pack``.
 
-Knows no session, client or strategy's reasons. Start with ``builder.py``, then ``manifest.py`` and ``recorder.py``.
+Knows no session and no strategy's reasons; of clients only ``summary_calls.py``, which asks a caller's own client.
+Start with ``builder.py``, then ``fitting.py``, ``manifest.py`` and ``recorder.py``.
 """

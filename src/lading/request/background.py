@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Deciding, Pressure
+from lading.compaction import Compaction, Pressure
 from lading.compaction.arguments import count_freed_tokens
-from lading.effects import Summarizer, Summary, SummaryRequest, attempt
+from lading.compaction.strategy_run import CompactCall
+from lading.effects import Summarizer, Summary, SummaryRequest
 from lading.errors import SummaryFailed
 from lading.events import Event, SummaryDiscarded
 from lading.frozen import ReadOnly
+from lading.guard import attempt
 from lading.history.history import History
 from lading.history.log import NO_COMPACTIONS, Draft, Edit
 from lading.history.view import View
@@ -38,7 +40,7 @@ class AskedAhead(NamedTuple):
     """A summary that was asked for before it was due."""
 
     request: SummaryRequest
-    deciding: Deciding
+    compact_call: CompactCall
     """The decision that asked for it; its view stays as it was."""
     call: SummaryCall
     number: int
@@ -71,7 +73,7 @@ class AskedAhead(NamedTuple):
 
     def finish(self, answer: Summary | SummaryFailed, reason: str, *, now: Pressure) -> Compaction:
         """Return the decision with the answer, or with a record by rules. ``reason``: why it is made now."""
-        compact, view, then = self.deciding
+        compact, view, then = self.compact_call
         past = replace(then.past, calls=now.past.calls)
         decided = _answer_first(compact(view, replace(then, past=past)), answer)
         touched = now.past.edits[self.edits :]
@@ -116,45 +118,45 @@ class BackgroundRunner(SummaryRunner):
             asked.call.cancel()
         self._ahead = self._late = None
 
-    def _decide(self, decided: object, deciding: Deciding) -> object:
+    def _decide(self, decided: object, compact_call: CompactCall) -> object:
         self._events = []
-        self._forget_unusable(deciding)
-        outcome = super()._decide(decided, deciding)
+        self._forget_unusable(compact_call)
+        outcome = super()._decide(decided, compact_call)
         if not isinstance(outcome, Compaction):
             return outcome
         if _removes(outcome):
-            outcome = self._add_late(self._use_unasked(outcome, deciding), deciding)
+            outcome = self._add_late(self._use_unasked(outcome, compact_call), compact_call)
         elif not outcome.drafts and self._ahead is None and not self._busy.locked():
-            self._ask_ahead(deciding, outcome.rent)
+            self._ask_ahead(compact_call, outcome.rent)
         return replace(outcome, own_events=(*outcome.own_events, *self._events))
 
-    def _answer(self, request: SummaryRequest, deciding: Deciding) -> Summary | Compaction | None:
+    def _answer(self, request: SummaryRequest, compact_call: CompactCall) -> Summary | Compaction | None:
         ahead = self._ahead
-        if ahead is None or ahead.deciding.compact is not deciding.compact or not request.reason:
-            return super()._answer(request, deciding)
-        return self._use(ahead, request.reason, deciding) or super()._answer(request, deciding)
+        if ahead is None or ahead.compact_call.compact is not compact_call.compact or not request.reason:
+            return super()._answer(request, compact_call)
+        return self._use(ahead, request.reason, compact_call) or super()._answer(request, compact_call)
 
-    def _use_unasked(self, outcome: Compaction, deciding: Deciding) -> Compaction:
+    def _use_unasked(self, outcome: Compaction, compact_call: CompactCall) -> Compaction:
         """Return the decision with the answer in place of one that asks for none, for its price or size."""
         ahead = self._ahead
-        if ahead is None or ahead.deciding.compact is not deciding.compact or ahead.is_used(outcome.drafts):
+        if ahead is None or ahead.compact_call.compact is not compact_call.compact or ahead.is_used(outcome.drafts):
             return outcome
         try:
-            return self._use(ahead, outcome.drafts[0].reason, deciding) or outcome
+            return self._use(ahead, outcome.drafts[0].reason, compact_call) or outcome
         except SummaryFailed as failure:
             return replace(outcome, rejected=(*outcome.rejected, str(failure)))
 
-    def _use(self, ahead: AskedAhead, reason: str, deciding: Deciding) -> Compaction | None:
+    def _use(self, ahead: AskedAhead, reason: str, compact_call: CompactCall) -> Compaction | None:
         """Return the decision with the answer, or with a record by rules until it comes; None where it frees too
         little. Raises SummaryFailed where there is no usable answer."""
-        pressure = deciding.pressure
+        pressure = compact_call.pressure
         if ahead.is_used(pressure.past.edits):
             return None
         given = ahead.call.wait()
         if not ahead.call.has_answer:
             self._ahead, self._late, self._failure = None, ahead, str(given)
             by_rules = ahead.finish(SummaryFailed(self._failure), reason, now=pressure)
-            if _fits(by_rules.drafts, deciding):
+            if _fits(by_rules.drafts, compact_call):
                 return by_rules
             raise SummaryFailed(self._failure)
         try:
@@ -165,45 +167,45 @@ class BackgroundRunner(SummaryRunner):
         if decided.rejected:
             self._ahead, self._failure = None, decided.rejected[-1]
             raise SummaryFailed(self._failure)
-        if _fits(decided.drafts, deciding):
+        if _fits(decided.drafts, compact_call):
             return decided
         self._discard(ahead, "it leaves too many tokens", pressure)
         return None
 
-    def _add_late(self, outcome: Compaction, deciding: Deciding) -> Compaction:
+    def _add_late(self, outcome: Compaction, compact_call: CompactCall) -> Compaction:
         """Add the record with an answer that came late to a decision, in place of the record by rules."""
         late = self._late
-        if late is None or late.deciding.compact is not deciding.compact or not late.call.has_answer:
+        if late is None or late.compact_call.compact is not compact_call.compact or not late.call.has_answer:
             return outcome
         try:
-            answer = self._receive(late, deciding.pressure)
+            answer = self._receive(late, compact_call.pressure)
         except SummaryFailed:
             self._late = None
             return outcome
-        decided = late.finish(answer, late.request.reason, now=deciding.pressure)
+        decided = late.finish(answer, late.request.reason, now=compact_call.pressure)
         draft = next((draft for draft in decided.drafts if late.is_used([draft])), None)
-        draft = draft and late.place_late(draft, deciding.pressure.past.edits, others=outcome.drafts)
+        draft = draft and late.place_late(draft, compact_call.pressure.past.edits, others=outcome.drafts)
         if draft is None:
-            self._discard(late, "its messages are replaced again", deciding.pressure)
-        elif _fits(together := (draft, *outcome.drafts), deciding):
+            self._discard(late, "its messages are replaced again", compact_call.pressure)
+        elif _fits(together := (draft, *outcome.drafts), compact_call):
             return replace(outcome, drafts=together, own_events=(*outcome.own_events, *decided.own_events))
         return outcome
 
     def _receive(self, asked: AskedAhead, pressure: Pressure) -> Summary:
         """Return an answer that has come, and charge it. Raises SummaryFailed."""
-        if asked.request not in self._known:
-            self._known[asked.request] = self._take(asked.request, asked.call, pressure)
-        return self._known[asked.request]
+        if asked.request not in self._answers:
+            self._answers[asked.request] = self._take(asked.request, asked.call, pressure)
+        return self._answers[asked.request]
 
-    def _forget_unusable(self, deciding: Deciding) -> None:
+    def _forget_unusable(self, compact_call: CompactCall) -> None:
         """Forget what was used, and discard answers to messages that are not what they were."""
         for asked in filter(None, (self._ahead, self._late)):
-            if asked.deciding.compact is not deciding.compact:
+            if asked.compact_call.compact is not compact_call.compact:
                 continue
             if asked.is_used(self._last.history.edits[asked.edits :]):
                 self._drop(asked)
-            elif why := asked.find_obstacle(deciding.pressure.past.edits):
-                self._discard(asked, why, deciding.pressure)
+            elif why := asked.find_obstacle(compact_call.pressure.past.edits):
+                self._discard(asked, why, compact_call.pressure)
 
     def _discard(self, asked: AskedAhead, why: str, pressure: Pressure) -> None:
         self._drop(asked)
@@ -219,12 +221,12 @@ class BackgroundRunner(SummaryRunner):
         self._ahead = None if asked is self._ahead else self._ahead
         self._late = None if asked is self._late else self._late
 
-    def _ask_ahead(self, deciding: Deciding, rent: float) -> None:
+    def _ask_ahead(self, compact_call: CompactCall, rent: float) -> None:
         """Start to ask for the summary of a compaction that is due soon. ``rent``: what this call adds to the
         carrying cost."""
-        compact, view, pressure = deciding
+        compact, view, pressure = compact_call
         near = bring_forward(view, pressure, rent=rent)
-        request = attempt(partial(_find_request, deciding._replace(pressure=near)))
+        request = attempt(partial(_find_request, compact_call._replace(pressure=near)))
         if not isinstance(request, SummaryRequest) or request.span is None:
             return
         if pressure.asks_itself and not request.instruction_for_self:
@@ -236,7 +238,7 @@ class BackgroundRunner(SummaryRunner):
             near = replace(near, past=replace(near.past, edits=ReadOnly([*near.past.edits])))
             self._ahead = AskedAhead(
                 request,
-                Deciding(compact, view.copy(), near),
+                CompactCall(compact, view.copy(), near),
                 call,
                 pressure.past.calls + 1,
                 edits=len(self._last.history.edits),
@@ -270,9 +272,9 @@ def bring_forward(view: View, pressure: Pressure, *, rent: float) -> Pressure:
     )
 
 
-def _find_request(deciding: Deciding) -> SummaryRequest | None:
+def _find_request(compact_call: CompactCall) -> SummaryRequest | None:
     """Return the first summary that a strategy asks for; None if it asks for none."""
-    steps = deciding.compact(deciding.view, deciding.pressure)
+    steps = compact_call.compact(compact_call.view, compact_call.pressure)
     if not isinstance(steps, Generator):
         return None
     request: SummaryRequest | None = next(steps, None)
@@ -298,9 +300,9 @@ def _answer_first(steps: object, answer: Summary | SummaryFailed) -> Compaction:
     return decided
 
 
-def _fits(drafts: Sequence[Draft], deciding: Deciding) -> bool:
+def _fits(drafts: Sequence[Draft], compact_call: CompactCall) -> bool:
     """Whether these drafts make the view fit, or save tokens where it fits already."""
-    view, pressure = deciding.view, deciding.pressure
+    view, pressure = compact_call.view, compact_call.pressure
     freed = sum(count_freed_tokens(view, draft, pressure=pressure) for draft in drafts)
     return freed > max(view.tokens - pressure.room_tokens - 1, 0)
 

@@ -1,7 +1,7 @@
 """Build the growing request of a session: each wire message is encoded, checked and digested once.
 
-The digest is a chain: each link covers the link before it and the bytes of one unit: the envelope first, then one
-unit for each run of messages that share wire messages. Equal last links mean equal bytes.
+The digest is a chain. Each link covers the link before it and new bytes: first those of the envelope, then those of
+each group of messages that share wire messages. Equal last links mean equal bytes, but for ``marks_end``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from lading.models.card import Card
 from lading.wire import Wire, group_messages
 from lading.wire.checking import Checker
 from lading.wire.layout import list_blocks
-from lading.wire.tool_choice import list_unread
 
 
-class EncodedRun(NamedTuple):
-    """A run of messages that share wire messages, with these as values and as bytes."""
+class EncodedGroup(NamedTuple):
+    """A group of messages that share wire messages, with these as values and as bytes."""
 
     messages: list[Message]
     wire_messages: list[dict[str, Any]]
@@ -42,16 +41,17 @@ class RequestBuilder:
         self._envelope: dict[str, Any] = {}
         self._opening = self._bare = b""
         """The body up to its items; and without one of its fields, once that is needed."""
-        self._units: list[EncodedRun] = []
+        self.groups: list[EncodedGroup] = []
+        """Those behind the envelope."""
         self._starts: list[int] = []
-        self._kept: dict[tuple[int, ...], EncodedRun] = {}
-        """Units removed since the last ``show``, by the identity of their messages, for reuse."""
+        self._kept: dict[tuple[int, ...], EncodedGroup] = {}
+        """Groups removed since the last ``show``, by the identity of their messages, for reuse."""
         self._checkers: dict[bool, tuple[Checker, int]] = {}
-        """Whether it is strict: the checker, and the number of units that it has read."""
-        self.chain: list[str] = []
-        """One link for the envelope, then one for each unit."""
-        self.prompt: list[str] = []
-        """The same chain without fields that are no part of the prompt: one link for each cacheable prefix."""
+        """Whether it is strict: the checker, and the number of groups that it has read."""
+        self.body_chain: list[str] = []
+        """One link for the envelope, then one for each group."""
+        self.prompt_chain: list[str] = []
+        """The same without fields that are no part of the prompt: one link for each cacheable prefix."""
         self.ends: list[int] = []
         """Tokens of the prefix that ends with each link."""
 
@@ -81,9 +81,8 @@ class RequestBuilder:
         self._systems = next((at for at, message in enumerate(head) if message.role != "system"), len(head))
         self._envelope, self._opening, self._bare = envelope, self._begin(data), b""
         self._truncate(0)
-        unread = list_unread(envelope, self.wire.layout.unread, wire=self.wire.name)
-        read = {name: envelope[name] for name in sorted(envelope.keys() - unread)}
-        self.chain, self.prompt = [_link("", data)], [_link("", jsonbytes.dump_at("body", read))]
+        read = {name: envelope[name] for name in sorted(envelope.keys() - self.wire.layout.list_unread(envelope))}
+        self.body_chain, self.prompt_chain = [_link("", data)], [_link("", jsonbytes.dump_at("body", read))]
         self.ends = [view.tokens_before(len(leading)) + tools_tokens]
 
     def show(self, view: View) -> None:
@@ -104,11 +103,11 @@ class RequestBuilder:
 
     def _truncate(self, position: int) -> None:
         keep = len(self._starts)
-        while keep and self._starts[keep - 1] + len(self._units[keep - 1].messages) > position:
+        while keep and self._starts[keep - 1] + len(self.groups[keep - 1].messages) > position:
             keep -= 1
-            self._kept[_identity(self._units[keep].messages)] = self._units[keep]
-        del self._units[keep:], self._starts[keep:]
-        del self.chain[keep + 1 :], self.prompt[keep + 1 :], self.ends[keep + 1 :]
+            self._kept[_identity(self.groups[keep].messages)] = self.groups[keep]
+        del self.groups[keep:], self._starts[keep:]
+        del self.body_chain[keep + 1 :], self.prompt_chain[keep + 1 :], self.ends[keep + 1 :]
         for strict, (_, checked) in [*self._checkers.items()]:
             if keep < checked or not keep:
                 del self._checkers[strict]
@@ -116,26 +115,26 @@ class RequestBuilder:
     def _extend(self, messages: list[Message], tokens: list[int]) -> None:
         # A message that joins the last wire message re-opens it.
         joins = self.wire.joins
-        if messages and self._units and joins(self._units[-1].messages, messages[0], card=self.card):
-            reopened = self._units[-1].messages
+        if messages and self.groups and joins(self.groups[-1].messages, messages[0], card=self.card):
+            reopened = self.groups[-1].messages
             messages = reopened + messages
             tokens = [self.ends[-1] - self.ends[-2], *[0] * (len(reopened) - 1), *tokens]
             self._truncate(self._starts[-1])
         position, taken = self._length, 0
-        for run in group_messages(messages, self.wire, card=self.card):
-            self._append_unit(run, sum(tokens[taken : taken + len(run)]), position + taken)
-            taken += len(run)
+        for group in group_messages(messages, self.wire, card=self.card):
+            self._append_group(group, sum(tokens[taken : taken + len(group)]), position + taken)
+            taken += len(group)
 
-    def _append_unit(self, run: list[Message], tokens: int, position: int) -> None:
-        unit = self._kept.get(_identity(run)) if self._kept else None
-        if unit is None:
-            items, field = self.wire.write(run, self.card), self.wire.layout.items.field
+    def _append_group(self, messages: list[Message], tokens: int, position: int) -> None:
+        group = self._kept.get(_identity(messages)) if self._kept else None
+        if group is None:
+            items, field = self.wire.write(messages, self.card), self.wire.layout.items.field
             data = b",".join(jsonbytes.dump_at(f"{field}.{position}", item) for item in items)
-            unit = EncodedRun(run, items, data)
-        self._units.append(unit)
+            group = EncodedGroup(messages, items, data)
+        self.groups.append(group)
         self._starts.append(position)
-        self.chain.append(_link(self.chain[-1], unit.data))
-        self.prompt.append(_link(self.prompt[-1], unit.data))
+        self.body_chain.append(_link(self.body_chain[-1], group.data))
+        self.prompt_chain.append(_link(self.prompt_chain[-1], group.data))
         self.ends.append(self.ends[-1] + tokens)
 
     @property
@@ -144,38 +143,35 @@ class RequestBuilder:
         return self._envelope
 
     @property
-    def runs(self) -> Sequence[EncodedRun]:
-        """The runs of messages behind the envelope."""
-        return self._units
-
-    @property
     def _length(self) -> int:
-        return self._starts[-1] + len(self._units[-1].messages) if self._starts else 0
+        return self._starts[-1] + len(self.groups[-1].messages) if self._starts else 0
 
-    def body(self, units: Sequence[bytes] | None = None, opening: bytes = b"", *, marks_end: bool = False) -> bytes:
-        """Return the body: the fields of the envelope, then the items. ``units`` and ``opening``: in place of its
+    def body(
+        self, groups: Sequence[bytes] | None = None, opening: bytes = b"", *, marks_end: bool = False
+    ) -> bytes:
+        """Return the body: the fields of the envelope, then the items. ``groups`` and ``opening``: in place of its
         own, as bytes. ``marks_end``: as the property says."""
-        units = units or [unit.data for unit in self._units]
+        groups = groups or [group.data for group in self.groups]
         if marks_end and (scheme := self.wire.layout.marks):
             end = self._find_reply() - 1
-            *others, last = self._units[end].wire_messages
+            *others, last = self.groups[end].wire_messages
             marked = [*others, scheme.put(last, self._envelope[scheme.field])]
-            units = [*units[:end], b",".join(map(jsonbytes.dump, marked)), *units[end + 1 :]]
-        return b"".join((opening or self._opening, b",".join([data for data in units if data]), b"]}"))
+            groups = [*groups[:end], b",".join(map(jsonbytes.dump, marked)), *groups[end + 1 :]]
+        return b"".join((opening or self._opening, b",".join([data for data in groups if data]), b"]}"))
 
     def _begin(self, envelope: bytes) -> bytes:
         comma = b"," if envelope != b"{}" else b""
         return envelope[:-1] + comma + jsonbytes.dump(self.wire.layout.items.field) + b":["
 
     def close(self, start: int, items: Sequence[dict[str, Any]], *, without: str = "") -> tuple[bytes, str]:
-        """Return the body with these items in place of the runs from ``start`` on, and without a field of the
+        """Return the body with these items in place of the groups from ``start`` on, and without a field of the
         envelope; and the link of these items to the chain."""
         data = b",".join(jsonbytes.dump_at(self.wire.layout.items.field, item) for item in items)
         if without and not self._bare:
             rest = {name: value for name, value in self._envelope.items() if name != without}
             self._bare = self._begin(jsonbytes.dump_at("body", rest))
-        kept = [unit.data for unit in self._units[:start]]
-        return self.body([*kept, data], self._bare if without else b""), _link(self.chain[start], data)
+        kept = [group.data for group in self.groups[:start]]
+        return self.body([*kept, data], self._bare if without else b""), _link(self.body_chain[start], data)
 
     @property
     def marks_end(self) -> bool:
@@ -185,33 +181,35 @@ class RequestBuilder:
         mark = self._envelope.get(scheme.field) if scheme else None
         if scheme is None or not mark or not (start := self._find_reply()):
             return False
-        blocks = sum(max(len(list_blocks(item)), 1) for unit in self._units[start:] for item in unit.wire_messages)
+        blocks = sum(
+            max(len(list_blocks(item)), 1) for group in self.groups[start:] for item in group.wire_messages
+        )
         if not 0 < scheme.look_back <= blocks:
             return False
         # Only behind a long round: the whole request is searched.
         field, own = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(mark)
         # Marks of another lifetime behind it might be illegal (A21).
-        same = all(unit.data.count(field) == unit.data.count(field + own) for unit in self._units[start:])
-        marks = sum(data.count(field) for data in (self._opening, *(unit.data for unit in self._units)))
+        same = all(group.data.count(field) == group.data.count(field + own) for group in self.groups[start:])
+        marks = sum(data.count(field) for data in (self._opening, *(group.data for group in self.groups)))
         return marks < scheme.most and same
 
     def _find_reply(self) -> int:
-        """Return the index of the unit with the last reply; 0: none."""
-        units = self._units
-        return next((at for at in range(len(units) - 1, 0, -1) if units[at].messages[0].role == "assistant"), 0)
+        """Return the index of the group with the last reply; 0: none."""
+        groups = self.groups
+        return next((at for at in range(len(groups) - 1, 0, -1) if groups[at].messages[0].role == "assistant"), 0)
 
     def violations(self, *, strict: bool = False) -> list[Violation]:
-        """List the violations of the wire's rules; ``strict``: also of those that are not verified yet. Only units
+        """List the violations of the wire's rules; ``strict``: also of those that are not verified yet. Only groups
         that are new to this check are read."""
         strict = strict or self._strict
         checker, checked = self._checkers.get(strict) or (None, 0)
         if checker is None:
             walk = self.wire.start_check(self._envelope, self.card)
             checker = Checker(self.wire.rules, walk, self.card, strict=strict)
-        for unit in self._units[checked:]:
-            for message in unit.wire_messages:
+        for group in self.groups[checked:]:
+            for message in group.wire_messages:
                 checker.feed(message)
-        self._checkers[strict] = checker, len(self._units)
+        self._checkers[strict] = checker, len(self.groups)
         return checker.violations()
 
 

@@ -7,7 +7,6 @@ system message, a note in place of a moved image. The count must not be below wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 from msgspec.structs import replace
 
@@ -46,4 +45,12 @@ class _CachedCounter:
 
     def __init__(self, counter: Counter) -> None:
         self.name = counter.name
-        self.count = cache(counter.count)
+        self._counter = counter
+        self._counts: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        """Count a text, the first time by the counter."""
+        known = self._counts.get(text)
+        if known is None:
+            known = self._counts[text] = self._counter.count(text)
+        return known

@@ -10,11 +10,13 @@ from collections.abc import Callable, Generator
 from threading import Lock
 from typing import Any, TypeGuard
 
-from lading.compaction import Compaction, Deciding, Pressure
+from lading.compaction import Compaction, Pressure
+from lading.compaction.strategy_run import CompactCall
 from lading.economics import OwnCalls, Usage
-from lading.effects import Steps, Summarizer, Summary, SummaryRequest, attempt, describe_error
+from lading.effects import Steps, Summarizer, Summary, SummaryRequest
 from lading.errors import InputError, PackError, SummaryFailed
 from lading.events import CompactionEnded, CompactionStarted, Event
+from lading.guard import attempt, describe_error
 from lading.history.history import History
 from lading.request.builder import RequestBuilder
 from lading.request.summary_calls import LastRequest, SummaryCall, prepare_call
@@ -47,28 +49,28 @@ class SummaryRunner:
         self.spent: OwnCalls | None = None
         """Tokens and cost of the calls for this request of the agent; None, to which a new one sets it: there were
         none."""
-        self._known: dict[SummaryRequest, Summary] = {}
+        self._answers: dict[SummaryRequest, Summary] = {}
         self._failure = ""
 
-    def run(self, decided: object, deciding: Deciding) -> object:
+    def run(self, decided: object, compact_call: CompactCall) -> object:
         """Return what a strategy decided; steps are run to their end. Raises the errors of the steps, and PackError
         when they ask more than ``MOST_REQUESTS`` times."""
         if self.spent is None:
-            self._known, self._failure = {}, ""
-        return self._decide(decided, deciding)
+            self._answers, self._failure = {}, ""
+        return self._decide(decided, compact_call)
 
     def close(self) -> None:
         """Leave what is asked in the background."""
 
-    def _decide(self, decided: object, deciding: Deciding) -> object:
-        return self._drive(decided, deciding) if isinstance(decided, Generator) else decided
+    def _decide(self, decided: object, compact_call: CompactCall) -> object:
+        return self._drive(decided, compact_call) if isinstance(decided, Generator) else decided
 
-    def _drive(self, steps: Steps[Any], deciding: Deciding) -> object:
+    def _drive(self, steps: Steps[Any], compact_call: CompactCall) -> object:
         try:
             request = next(steps)
             for _ in range(MOST_REQUESTS):
                 try:
-                    answer = self._answer(request, deciding)
+                    answer = self._answer(request, compact_call)
                 except SummaryFailed as failure:
                     request = steps.throw(failure)
                 else:
@@ -81,7 +83,7 @@ class SummaryRunner:
             steps.close()
         raise PackError(f"The strategy asked for more than {MOST_REQUESTS} summaries for one request.")
 
-    def _answer(self, request: SummaryRequest, deciding: Deciding) -> Summary | Compaction | None:
+    def _answer(self, request: SummaryRequest, compact_call: CompactCall) -> Summary | Compaction | None:
         """Answer a request, from memory if it was asked before, or by a decision in place of that of the steps.
         After a failure nothing more is asked for this pack."""
         if not isinstance(request, SummaryRequest):
@@ -90,11 +92,11 @@ class SummaryRunner:
             return None
         if self._failure:
             raise SummaryFailed(self._failure)
-        if request not in self._known:
-            pressure = deciding.pressure
+        if request not in self._answers:
+            pressure = compact_call.pressure
             call = self._start(request, self._summarizer, pressure)
-            self._known[request] = self._take(request, call, pressure)
-        return self._known[request]
+            self._answers[request] = self._take(request, call, pressure)
+        return self._answers[request]
 
     def _start(self, request: SummaryRequest, summarizer: Summarizer, pressure: Pressure) -> SummaryCall:
         if not self._busy.acquire(blocking=False):

@@ -31,7 +31,7 @@ from lading.history.history import History
 from lading.messages import Conversation, Message, user_text
 from lading.models.card import Card
 from lading.models.catalog import find_card
-from lading.request.builder import EncodedRun, RequestBuilder
+from lading.request.builder import EncodedGroup, RequestBuilder
 from lading.wire import COMMON, Body, Wire, check, encode, find_default_wire, find_wire
 
 Ask: TypeAlias = Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]
@@ -93,26 +93,26 @@ class LastRequest(Struct, frozen=True):
         is_cached = not pressure.cache_cold and layout.is_cached(self.request.body())
         if fields is None or asked.span is None or not asked.instruction_for_self or not is_cached:
             return None
-        runs, question = list(self.request.runs), user_text(asked.instruction_for_self)
+        groups, question = list(self.request.groups), user_text(asked.instruction_for_self)
         room = pressure.room_tokens - pressure.count(question)
         room += max(layout.find_most_tokens(given)[1] - layout.find_most_tokens(fields)[1], 0)
         shown = layout.leading([item.message for item in view.items[: view.head]])
-        shown += sum(len(run.messages) for run in runs) - len(self.request.front)
-        while runs and shown >= view.span(*asked.span)[1]:
-            body = fields | {layout.items.field: self._write_items(runs, question)}
+        shown += sum(len(group.messages) for group in groups) - len(self.request.front)
+        while groups and shown >= view.span(*asked.span)[1]:
+            body = fields | {layout.items.field: self._write_items(groups, question)}
             if view.tokens_before(shown) <= room and not check(body, self.request.wire, card=self.request.card):
                 return body, view.tokens_before(shown) + pressure.count(question)
-            shown -= len(runs.pop().messages)
+            shown -= len(groups.pop().messages)
         return None
 
-    def _write_items(self, runs: Sequence[EncodedRun], question: Message) -> list[Body]:
-        """Write the runs of a request and a question after them."""
-        last, wire, card = runs[-1], self.request.wire, self.request.card
+    def _write_items(self, groups: Sequence[EncodedGroup], question: Message) -> list[Body]:
+        """Write the groups of a request and a question after them."""
+        last, wire, card = groups[-1], self.request.wire, self.request.card
         if wire.joins(last.messages, question, card=card):
             items = wire.write([*last.messages, question], card)
         else:
             items = [*last.wire_messages, *wire.encode_group([question], card)]
-        return [*(item for run in runs[:-1] for item in run.wire_messages), *items]
+        return [*(item for group in groups[:-1] for item in group.wire_messages), *items]
 
 
 class SummaryCall:

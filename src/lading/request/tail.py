@@ -22,7 +22,7 @@ class TailedRequest(NamedTuple):
     body: bytes
     digest: str
     items: Sequence[dict[str, Any]]
-    """The items at the end, from those of run ``start`` on."""
+    """The items at the end, from those of group ``start`` on."""
     start: int
     tail: int
     """Index in ``items`` of the one that holds the tail."""
@@ -51,13 +51,13 @@ def add_tail(request: RequestBuilder, text: str) -> TailedRequest:
 
 
 def _find_place(request: RequestBuilder) -> tuple[int, list[dict[str, Any]], int]:
-    """Return the run in which the newest item of the user or a tool is, the items from that run on, and the index
-    of this item in them. Without one: the last system message at the start, or -1."""
-    role, runs, start = request.wire.layout.items.role, request.runs, len(request.runs)
+    """Return the group in which the newest item of the user or a tool is, the items from it on, and the index of
+    this item in them. Without one: the last system message at the start, or -1."""
+    role, groups, start = request.wire.layout.items.role, request.groups, len(request.groups)
     found: list[int] = []
     while start and not found:
         start -= 1
-        found = [at for at, item in enumerate(runs[start].wire_messages) if role(item) in _ASKING]
-    items = [item for run in runs[start:] for item in run.wire_messages]
+        found = [at for at, item in enumerate(groups[start].wire_messages) if role(item) in _ASKING]
+    items = [item for group in groups[start:] for item in group.wire_messages]
     systems = next((at for at, item in enumerate(items) if role(item) != "system"), len(items))
     return start, items, found[-1] if found else systems - 1

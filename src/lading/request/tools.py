@@ -1,4 +1,5 @@
-"""Tool declarations at three levels of detail (full, types, names), for windows too small for full schemas."""
+"""The tools and other fields of a call: declarations at three levels of detail (full, types, names), for windows
+too small for full schemas, and the fields that the messages allow."""
 
 from __future__ import annotations
 
@@ -11,11 +12,15 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.errors import InputError
+from lading.events import FieldLeftOut
+from lading.history.view import View
 from lading.jsontypes import check_json
 from lading.messages import Template, Tool
 from lading.models.profiles import Detail
 from lading.request.transient import NO_TEXT, CountedTransient
+from lading.settings import Settings
 from lading.tokens.meter import Meter
+from lading.wire import Wire
 
 LADDER: tuple[Detail, ...] = ("full", "types", "names")
 """Levels of detail, from most to least."""
@@ -118,7 +123,24 @@ def tools_from(blob: bytes) -> tuple[Tool, ...]:
     return msgspec.convert(jsonbytes.load(blob), tuple[Tool, ...])
 
 
+def fields_from(blob: bytes) -> Template | None:
+    """Decode the body's other fields of a stored blob."""
+    return msgspec.convert(jsonbytes.load(blob), Template | None)
+
+
 def _check_tools(tools: tuple[object, ...]) -> None:
     odd = [type(tool).__name__ for tool in tools if not isinstance(tool, Tool)]
     if odd:
         raise InputError(f"A {odd[0]} was given as a tool. Give lading.Tool(name, description, schema).")
+
+
+def suit(
+    offer: Offer, view: View, *, wire: Wire, settings: Settings, call: int
+) -> tuple[Offer, list[FieldLeftOut]]:
+    """Return the offer without the fields that are illegal beside these messages, and an event for each."""
+    fields, newest_first = offer.template or {}, (item.message for item in reversed(view.items))
+    if not (found := wire.find_unsuited(fields, newest_first, card=settings.card)):
+        return offer, []
+    kept = {key: value for key, value in fields.items() if key not in found}
+    suited = make_offer(offer.tools, kept, meter=settings.meter, transient=offer.transient)
+    return suited, [FieldLeftOut(call, field, why) for field, why in found.items()]

@@ -20,14 +20,19 @@ from lading.history.log import Entry
 from lading.messages import Conversation, Message, Part, Reasoning, ToolCall
 from lading.models.card import Card
 from lading.session.matching import fingerprint, normalize_arguments
-from lading.settings import Settings
-from lading.wire import Wire, encode, find_wire
+from lading.wire import Wire, encode
 from lading.wire.reasoning import find_adapter, name_issuer
 from lading.wire.translation import strip_content
 
 
 def find_reformed(
-    given: Sequence[Message], known: Sequence[Entry], *, history: History, settings: Settings, marked: bool = False
+    given: Sequence[Message],
+    known: Sequence[Entry],
+    *,
+    history: History,
+    wire: Wire,
+    card: Card,
+    marked: bool = False,
 ) -> Iterator[tuple[int, Message]]:
     """Find the given messages whose form differs from that of the known entry at their place, which has the same
     meaning. Yields the place and the message to send: a reply gets the calls back that its caller was not shown. A
@@ -35,10 +40,9 @@ def find_reformed(
     ``marked``: other cache marks count. Raises InputError for what is no ``Message``."""
     if not {Message}.issuperset(map(type, given)):
         raise InputError("Give values of lading.Message here; Session.add takes any other form.")
-    wire, card = find_wire(settings.wire), settings.card
-    adapter = find_adapter(settings.wire, card)
+    adapter = find_adapter(wire.name, card)
     for at, (given_one, entry) in enumerate(zip(given, known, strict=False)):
-        message = name_issuer(given_one, settings.wire, adapter=adapter)
+        message = name_issuer(given_one, wire.name, adapter=adapter)
         asked, shown = entry.message.calls, {call.id: call for call in message.calls}
         form, message = history.find_form(entry), _drop_earlier_reasoning(message, entry.message)
         if len(shown) < len(asked):

@@ -15,10 +15,10 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.effects import attempt
 from lading.engine import Engine
 from lading.errors import InputError, LoopStopped
 from lading.events import Event, LoopDetected
+from lading.guard import attempt
 from lading.history.view import View
 from lading.messages import Message, ToolCall, is_own, is_spoken, own_words
 from lading.validation import check

@@ -7,11 +7,10 @@ order, null or absent fields, cache marks), and reasoning that the client did no
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, count, takewhile
 from operator import ne
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -19,11 +18,31 @@ from lading import jsonbytes
 from lading.errors import InputError
 from lading.history.history import History
 from lading.history.log import Entry
+from lading.history.repair import UNNAMED
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from lading.wire import Wire
+from lading.wire.coercion import continue_answer, copy_list, read_answer
 from lading.wire.translation import has_unnamed_calls, same_alphabet, strip_content
+
+_MOST_REPEATED = 64
+"""Newest known messages that a result may repeat."""
+_LEAST_HISTORY = 3
+"""A text, a call and its result."""
 
 Changed: TypeAlias = Literal["error", "fork"]
 """How to treat a history that differs from what the session knows."""
+
+
+class GivenHistory(NamedTuple):
+    """Given messages and the known ones that they are matched with."""
+
+    messages: Sequence[Message]
+    known_as: Sequence[str]
+    """The fingerprints of the messages."""
+    known: Sequence[str]
+    """The fingerprints of the known messages."""
+    start: int = 0
+    """Number of known messages before the given ones."""
 
 
 class Matched(Struct, frozen=True, gc=False):
@@ -69,6 +88,28 @@ def _is_history(known: Sequence[Any], given: Sequence[Any], roles: Sequence[str]
     return 2 * len(equal) + any(role != "user" for role in equal) > min(len(known), len(given))
 
 
+def starts_otherwise(given: GivenHistory, roles: Sequence[str]) -> bool:
+    """Whether messages behind one of the user or system are known in that order: a call with its result, by its id,
+    or, if the first is new, four up to the newest. They are a history whose start the caller changed."""
+    if len(roles) < _LEAST_HISTORY or roles[0] not in ("user", "system"):
+        return False  # Without a look at all that is known.
+    known, run = given.known, 0
+    places = {one: at for at, one in enumerate(known)}
+    is_new = given.known_as[0] not in places
+    for at, (one, message) in enumerate(zip(given.known_as, given.messages, strict=True)):
+        place = places.get(one, 0)
+        follows = place > 0 and known[place - 1] == given.known_as[at - 1]
+        run = run + 1 if follows else int(one in places)
+        is_named = message.results and all(_is_named(result.call_id) for result in message.results)
+        if (is_named and run > 1) or (is_new and run > 3 and place == len(known) - 1):
+            return True
+    return False
+
+
+def _is_named(call_id: str) -> bool:
+    return bool(call_id) and not call_id.startswith(UNNAMED)
+
+
 def count_shared(known: Sequence[Any], given: Sequence[Any], *, start: int = 0) -> int:
     """Count the messages at the start that both share; ``given`` has those after the first ``start``."""
     differs = map(ne, known[start:], given)
@@ -84,7 +125,7 @@ def _count_overlap(known: Sequence[Any], given: Sequence[Any], roles: Sequence[s
                 return length
             break
     pairs = zip(roles, given, strict=True)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == "tool" and pair[1] in known[-64:], pairs))
+    return sum(1 for _ in takewhile(lambda pair: is_repeated(pair[1], known, role=pair[0]), pairs))
 
 
 def split(given: object, last: list[Any]) -> tuple[int, object]:
@@ -121,16 +162,63 @@ def list_known(history: History) -> list[str]:
     ]
 
 
-def read_roles(given: Iterable[Message], known: Sequence[Entry]) -> Iterator[str]:
+def read_roles(given: Iterable[Message], known: Sequence[Entry], *, is_answer: bool = False) -> Iterator[str]:
     """Yield the roles of given messages for ``match``: ``answer`` for the result of a call that has no result in
-    the log yet. It is new even where an earlier result is equal, since some providers use ids of calls again."""
+    the log yet. It is new even where an earlier result is equal, since some providers use ids of calls again.
+    ``is_answer``: the first message, if the assistant's, is the answer to the last request."""
     since = list(takewhile(lambda entry: entry.message.role != "assistant", reversed(known)))
-    asked = known[-len(since) - 1].message.calls if len(since) < len(known) else ()
-    waiting = Counter(call.id for call in asked)
-    waiting.subtract(result.call_id for entry in since for result in entry.message.results)
-    for message in given:
-        yield "answer" if any(waiting[result.call_id] > 0 for result in message.results) else _role(message)
-        waiting.subtract(result.call_id for result in message.results)
+    waiting = [*known[-len(since) - 1].message.calls] if len(since) < len(known) else []
+    for entry in reversed(since):
+        _take_answered(entry.message, waiting)
+    for at, message in enumerate(given):
+        is_new = is_answer and at == 0 and message.role == "assistant"
+        waiting = [*message.calls] or waiting
+        yield "answer" if _take_answered(message, waiting) or is_new else _role(message)
+
+
+def _take_answered(message: Message, waiting: list[ToolCall]) -> bool:
+    """Remove the calls that a message answers; return whether there are any. A result without an id answers the
+    first call of its name."""
+    before = len(waiting)
+    for result in message.results:
+        names = {result.name} if result.call_id.startswith(UNNAMED) or not result.call_id else {}
+        found = [call for call in waiting if call.id == result.call_id] or [c for c in waiting if c.name in names]
+        if found:
+            waiting.remove(found[0])
+    return len(waiting) < before
+
+
+def list_new(given: GivenHistory, start: int, *, history: History, roles: Sequence[str]) -> GivenHistory:
+    """Return the given messages after the first ``start``, without results that are given again, also with others
+    in one message. ``roles``: of all of them."""
+    messages, known_as, is_new = given.messages[start:], given.known_as[start:], list[bool]()
+    if "tool" not in roles[start:]:
+        return given._replace(messages=messages, known_as=known_as)
+    newest = (entry.message for entry in history.list_newest_known(_MOST_REPEATED))
+    seen = {one for message in newest for one in _fingerprint_results(message)}
+    for message, role in zip(messages, roles[start:], strict=True):
+        results = _fingerprint_results(message)
+        is_new.append(role != "tool" or len(results) < len(message.parts) or not seen.issuperset(results))
+        seen.update(results)
+    return given._replace(messages=[*compress(messages, is_new)], known_as=[*compress(known_as, is_new)])
+
+
+def _fingerprint_results(message: Message) -> list[str]:
+    return [fingerprint(Message("tool", (result,))) for result in message.results]
+
+
+def is_repeated(known_as: Any, known: Sequence[Any], *, role: str) -> bool:
+    """Whether a message of this role is the result of a call that is known already, and given again."""
+    return role == "tool" and known_as in known[-_MOST_REPEATED:]
+
+
+def says_nothing(message: Message) -> bool:
+    """Whether an answer is empty: clients keep no item for it, or write it in several forms."""
+    return message.role == "assistant" and all(
+        isinstance(part, Reasoning)
+        or (isinstance(part, Opaque) and part.value.get("role") == "assistant" and not part.value.get("content"))
+        for part in message.parts
+    )
 
 
 def _role(message: Message) -> str:
@@ -165,3 +253,39 @@ def normalize_arguments(arguments: str) -> str:
         return jsonbytes.canonical(jsonbytes.load(arguments)).decode()
     except (ValueError, UnicodeDecodeError):
         return arguments
+
+
+class GivenItems:
+    """A copy of the list that was given last, and of its last answer where that is several items of the format."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the list: the known messages are others now."""
+        self._list: list[object] = []
+        self._answer: tuple[int, list[object]] = -1, []
+
+    def find_new(self, given: object, known: list[str], *, history: History) -> tuple[int, object, list[str]]:
+        """Return how many of the known messages the given ones start with for sure, the items after these, and the
+        known messages: without the last where the items go on with that answer, and have all of it."""
+        start, rest = split(given, self._list)
+        place, answer = self._answer
+        if not answer or place != len(known):
+            return start, rest, known
+        found = continue_answer(rest, answer, wire=self._wire)
+        if not found or history.is_replaced_with_earlier(history.list_newest_known(1)[0].index):
+            return start, rest, known
+        return max(start - 1, 0), found, known[:-1]
+
+    def keep(self, given: object, messages: Sequence[Message], *, start: int | None, known: int) -> None:
+        """Keep a copy of given items, which are these messages after the first ``start`` known ones (None: they are
+        not the rest of the history) and make them ``known`` ones. Raises InputError."""
+        if start is not None and not self._wire.layout.items.unites:
+            # Where items unite, an item may go on with the message before it.
+            copied = copy_list(given)
+            # An item that is no message of its own cannot be counted.
+            is_counted = len(copied) == len(messages) and len(self._list) >= start
+            self._list[start:] = copied if is_counted else []
+        self._answer = known, read_answer(given, wire=self._wire)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 
 from lading.addresses import SCHEME, parse
-from lading.effects import attempt, describe_error
 from lading.engine import Engine
 from lading.errors import LadingError
 from lading.events import ContextLeftOut, MemoryShown
+from lading.guard import attempt, describe_error
 from lading.history.log import NO_COMPACTIONS
 from lading.memory.agent_memory import DAY_S, AgentMemory
 from lading.memory.records import KINDS, Kind, MemoryRecord
@@ -45,6 +45,7 @@ class MemoryText:
         """The entry of the user's message that was searched for last."""
         self._text = self._digest = ""
         """The hits for it, and their digest."""
+        self._ids: tuple[str, ...] = ()
         self._said: list[int] = []
         """Log entries that say or take back instructions."""
         self._read = 0
@@ -53,10 +54,6 @@ class MemoryText:
     def say_instructions(self, engine: Engine, *, extend: Callable[..., None]) -> None:
         """Add the standing instructions that the log does not have yet, pinned, and take back those that are no
         longer in force."""
-        view = engine.history.view
-        if view.items and view.items[-1].message.role == "assistant":
-            # A prefill stays last.
-            return
         read = attempt(lambda: [write_bullets([one.text]) for one in self._memory.instructions])
         if isinstance(read, Exception):
             _report(engine, read)
@@ -71,14 +68,16 @@ class MemoryText:
                 rules.pop(rule, None)
         texts = [_write(IN_FORCE, [*rules])] if rules else []
         texts += [_write(REVOKED, [*stuck])] if stuck else []
-        for text in texts:
+        items = engine.history.view.items
+        # A prefill stays last.
+        for text in texts if not items or items[-1].message.role != "assistant" else ():
             extend([own_words(text)], known_as=[""], pin=True, stored=False)
 
     def find_hits(self, engine: Engine) -> str:
         """Return the text of the hits for the user's newest message; empty without any."""
         asked = engine.history.view.newest_request
-        if asked is not None and asked[0] != self._asked:
-            self._asked, self._text, self._digest = asked[0], "", ""
+        if asked is not None and (asked[0] != self._asked or attempt(self._are_kept) is not True):
+            self._asked, self._text, self._digest, self._ids = asked[0], "", "", ()
             shown = attempt(partial(self._search, engine, asked[1].text))
             if isinstance(shown, Exception):
                 _report(engine, shown)
@@ -87,9 +86,16 @@ class MemoryText:
                 self._digest, data = dump_shown(shown)
                 self._store.append(*engine.settings.owner, blobs={self._digest: data})
                 ids, scores, reasons = zip(*((one.id, one.score, one.reason) for one in shown), strict=True)
+                self._ids = ids
                 engine.pending.append(MemoryShown(engine.call, ids, scores, reasons))
         engine.recorder.memory = self._digest
         return self._text
+
+    def _are_kept(self) -> bool:
+        """Whether no hit was forgotten, superseded or expired since it was found."""
+        memory = self._memory
+        found = memory.store.get(memory.namespace, self._ids) if self._ids else {}
+        return len(found) == len(self._ids) and all(one.is_shown(memory.now_s) for one in found.values())
 
     def show_none(self, engine: Engine) -> str:
         """Return no text: the payload of a step has the hits."""
@@ -101,11 +107,18 @@ class MemoryText:
         engine.recorder.memory = ""
         engine.pending.append(ContextLeftOut(engine.call, _NAME, "the request has no room beside its other layers"))
 
-    def list_candidates(self, context: StepContext) -> list[Memory]:
-        """Return the hits for a step, as candidates of its payload."""
-        query = "\n".join([*context.step.text, context.request])
+    def list_candidates(self, engine: Engine, context: StepContext) -> list[Memory]:
+        """Return the hits for a step and those for the request, as candidates of the step's payload."""
+        # Of both together the words of one would count as missing in what answers the other.
+        asked, memory = self._find(context.request), self._memory
+        if asked.events:  # What failed is not waited for again.
+            memory = AgentMemory(memory.store, memory.namespace, clock=lambda: self._memory.now_s)
+        of_step = self._find("\n".join(context.step.text), memory)
+        engine.pending += [*asked.events, *of_step.events]
+        hits = sorted((*asked.hits, *of_step.hits), key=lambda hit: hit.score)
+        best = [*{hit.record.id: hit for hit in hits}.values()]
         found = []
-        for hit in self._find(query).hits:
+        for hit in sorted(best, key=lambda hit: -hit.score)[: self._memory.options.most_hits]:
             shown = show_hit(hit)
             age_days = max(self._memory.now_s - hit.record.created_s, 0.0) / DAY_S
             found.append(Memory(shown.id, shown.text, shown.score, shown.date, age_days, shown.reason))
@@ -115,11 +128,11 @@ class MemoryText:
         """Keep the working notes of a completed step."""
         self._memory.checkpoint(step)
 
-    def _find(self, query: str) -> Retrieval:
+    def _find(self, query: str, memory: AgentMemory | None = None) -> Retrieval:
         options = self._memory.options
         if not options.most_hits or not query.strip():
             return Retrieval()
-        return self._memory.retrieve(
+        return (memory or self._memory).retrieve(
             query[:_QUERY_CHARS], kinds=_FOUND_KINDS, limit=options.most_hits, least_score=options.threshold
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.addresses import check_name
 from lading.audit.replay import load_frame
 from lading.compaction import Strategy
 from lading.compaction import find_strategy as named
@@ -17,7 +18,7 @@ from lading.economics import Rates
 from lading.effects import ContextProvider, Provide, RequestContext, Summarizer
 from lading.engine import Engine
 from lading.errors import InputError
-from lading.events import Event, ModelChanged, ToolsLeftOut
+from lading.events import Event, FieldLeftOut, ModelChanged, ToolsLeftOut
 from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card, is_same_model
@@ -35,6 +36,7 @@ from lading.settings import Settings, apply_profile, settings_for
 from lading.stores import SessionStore
 from lading.validation import check, did_you_mean
 from lading.wire import Wire, find_default_wire, find_wire
+from lading.wire import check as check_body
 from lading.wire.coercion import messages_from, plain
 from lading.wire.layout import read_ttl
 from lading.wire.reasoning import ReasoningPolicy
@@ -72,7 +74,7 @@ class SessionOptions(Struct, frozen=True):
     """The user's name for context providers."""
 
     def __post_init__(self) -> None:
-        check(self.tenant, str, advice="tenant is a name")
+        check_name(self.tenant, what="tenant")
         check(self.user, str, advice="user is a name")
         check(self.providers, tuple, advice="providers is a tuple of functions")
         check(self.restore, bool, advice="restore is True or False")
@@ -303,7 +305,11 @@ def load_offer(
         tool.name for tool in tools if tool.schema is None and tool.origin == frame.wire != settings.wire
     ):
         events.append(ToolsLeftOut(settings.session, lost, settings.wire))
-    return tools, body_fields(model, settings=settings, fields=kept), tuple(events)
+    # The new model may take other thinking, and fewer tokens of it.
+    wire, body = find_wire(settings.wire), body_fields(model, settings=settings, fields=kept)
+    broken = {item.path.partition(".")[0]: item.detail for item in check_body(body, wire, card=settings.card)}
+    events += [FieldLeftOut(engine.call, name, why) for name, why in broken.items() if name in kept]
+    return tools, {key: value for key, value in body.items() if not (key in kept and key in broken)}, tuple(events)
 
 
 def _load_given(engine: Engine, frame: Frame, store: SessionStore) -> tuple[tuple[Tool, ...], Template | None]:

@@ -13,19 +13,11 @@ from importlib import import_module
 from typing import NamedTuple
 
 from lading.compaction.fencing import fence
-from lading.effects import (
-    AWAIT,
-    ContextProvider,
-    Provide,
-    RequestContext,
-    ask_provider,
-    attempt,
-    describe_error,
-    start_thread,
-)
+from lading.effects import AWAIT, ContextProvider, Provide, RequestContext, ask_provider, start_thread
 from lading.engine import Engine
 from lading.errors import InputError, LadingError
 from lading.events import ContextLeftOut
+from lading.guard import attempt, describe_error
 from lading.messages import Message, is_own, own_words
 from lading.request.transient import find_most_tokens
 from lading.wire import Wire

@@ -32,10 +32,21 @@ from lading.request.tool_index import ToolIndex
 from lading.session import options as opening
 from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
-from lading.session.given import GivenItems
 from lading.session.lock import SessionLock
-from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
+from lading.session.matching import (
+    Changed,
+    GivenHistory,
+    GivenItems,
+    Matched,
+    fingerprint,
+    list_known,
+    list_new,
+    match,
+    read_roles,
+    starts_otherwise,
+)
 from lading.session.own_tools import ALL, name_own_tools
+from lading.session.reconciling import reconcile
 from lading.session.task_steps import GivenStep, GivenTask, TaskSteps
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
@@ -47,7 +58,9 @@ from lading.task.packing import TaskOptions
 from lading.task.task import TaskStep
 from lading.validation import check_count
 from lading.wire import find_wire
-from lading.wire.coercion import Declared, declare, error_text, is_stream, messages_from, reply_from
+from lading.wire.coercion import messages_from
+from lading.wire.declarations import Declared, declare
+from lading.wire.given_replies import error_text, is_stream, reply_from
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
@@ -100,7 +113,7 @@ class Session:
         with ExitStack() as undo:
             undo.callback(self._release)
             self._shared.add_user(self)
-            self._lease = self.store.lease(*self.settings.owner, wait_s=self.options.wait_s)
+            self._hold()
             start = reopen if self.store.exists(*self.settings.owner) else Engine
             self._engine = start(self.settings, self.store, own_tools=name_own_tools(self.memory))
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
@@ -118,6 +131,10 @@ class Session:
         self._own_text = opening.find_own_text(self.options, self._engine, store=self.store, memory=self.memory)
         self._steps: TaskSteps | None = None
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
+
+    def _hold(self) -> None:
+        """Lock the session for as long as it is open. Raises SessionBusy."""
+        self._lease = self.store.lease(*self.settings.owner, wait_s=self.options.wait_s)
 
     @property
     def name(self) -> str:
@@ -163,7 +180,7 @@ class Session:
     @property
     def tools(self) -> ToolIndex:
         """The tools that were given last: ``search`` finds some by words, ``find`` one by its name."""
-        return self._find_steps().index(self._list_tools())
+        return self._find_steps().index((*self._tools, *self._own_tools.offered))
 
     def _find_steps(self) -> TaskSteps:
         if self._steps is None:
@@ -184,46 +201,36 @@ class Session:
         history differs from the known one; else PastChanged is raised. Raises InputError, WireError,
         IllegalRequest, StoreError."""
         with self._lock:
-            start, rest, known = self._given.find_new(messages, self.known, history=self._engine.history)
-            given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
-            known_as = list(map(fingerprint, given))
-            matched = match(known, known_as, start=start, roles=read_roles(given, self.entries))
+            history, size = self._engine.history, len(self.known)
+            start, rest, known = self._given.find_new(messages, self.known, history=history)
+            read = messages_from(rest, wire=self.wire, leads=not (start or history.entries))
+            given = GivenHistory(read, list(map(fingerprint, read)), known, start)
+            is_answer = given.known_as[:1] == known[-1:] and not self._is_unsent()
+            roles = [*read_roles(read, history.entries, is_answer=is_answer)]
+            while (matched := match(given.known, given.known_as, start=start, roles=roles)).kind == "differs":
+                wire, card = self.wire, self.settings.card
+                if not (found := reconcile(given, matched.position, history=history, wire=wire, card=card)):
+                    break
+                given, roles = found, [*read_roles(found.messages, history.entries, is_answer=is_answer)]
+            if matched == Matched("overlaps", 0) and starts_otherwise(given, roles):
+                matched = Matched("differs", 0)
             if matched.kind == "differs":
                 if changed == "fork":
                     return self.fork(messages)
-                raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
-            new, continues = matched.position - start, matched.kind == "continues"
-            first = start if continues else len(known) - new
-            if new and self.known[first : first + new] == known_as[:new]:
-                new = self.update(given, start=first, end=first + new) - first
-            if pin and new == len(given):
+                raise PastChanged(position=matched.position, known=size, given=start + len(given.messages))
+            new, continues, same = matched.position - start, matched.kind == "continues", len(given.known)
+            first = start if continues else same - new
+            if new and self.known[first : first + new] == list(given.known_as[:new]):
+                new = self.update(given.messages, start=first, end=first + new) - first
+            if pin and new == len(given.messages):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
-            if len(known) < len(self.known):
-                self.withdraw(len(known))  # That answer was read again, with what goes on.
-            self._given.keep(rest, given, start=start if continues else None, known=len(known) + len(given) - new)
-            self.extend(given[new:], known_as=known_as[new:], pin=pin)
+            if same < size:
+                self.withdraw(same)  # That answer was read again, with what goes on.
+            added = list_new(given, new, history=history, roles=roles)
+            kept = [*given.messages[:new], *added.messages]
+            self._given.keep(rest, kept, start=start if continues else None, known=same + len(added.messages))
+            self.extend(added.messages, known_as=added.known_as, pin=pin)
         return self
-
-    def extend(
-        self,
-        messages: Sequence[Message],
-        *,
-        known_as: Sequence[str],
-        usage: Reported | None = None,
-        pin: bool = False,
-        stored: bool = True,
-    ) -> None:
-        """Append new messages, each with its fingerprint in the caller's history (empty: it is not in there).
-        ``pin``: keep them verbatim. ``stored``: at once, else with the next request."""
-        with self._lock:
-            self._check_idle()
-            for message, known in zip(messages, known_as, strict=True):
-                self._engine.append([message], usage=usage, known_as=[known])
-                self.known += [known] if known else []
-                if pin or (self._steps and self._steps.keeps_newest()):
-                    self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
-            if stored:
-                self._engine.save()  # Even without new messages: an earlier save may have failed.
 
     def instruct(self, messages: object) -> None:
         """Replace the system messages at the start (a text: one) from the next request on. It is then new to the
@@ -251,17 +258,6 @@ class Session:
                 self._given.clear()
                 self.known = self.known[:position]
             return True
-
-    def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:
-        """Replace the known messages from ``start`` to ``end`` that are given in another form (``marked``: or with
-        other cache marks). Return where new ones begin: before ``end`` if one cannot be replaced alone."""
-        self._check_idle()
-        history = self._engine.history
-        known = history.list_newest_known(len(self.known) - start)[: max(end - start, 0)]
-        for at, message in find_reformed(given, known, history=history, settings=self.settings, marked=marked):
-            if not self._engine.restate(known[at].index, message):
-                return start + at if self.withdraw(start + at) else end
-        return end
 
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
@@ -308,53 +304,6 @@ class Session:
         """Names of the tools that the last request offered and ``handle`` answers."""
         return self._own_tools.names | (self._steps.own_tools if self._steps else frozenset())
 
-    def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, own_tools: bool = True) -> None:
-        """Set tools and other fields of the next requests. ``own_tools``: whether the session's may be added."""
-        if (asked := (self.settings, fields)) != self._followed:
-            self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
-            self._followed = asked
-        self._tools, self._fields = tools, fields
-        if (tools, own_tools) != (self._own_tools.tools, self._own_tools.may_offer):
-            self._own_tools = self._own_tools.choose(tools, may_offer=own_tools)
-
-    def request(
-        self,
-        *,
-        at_s: float | None = None,
-        most_tokens: int | None = None,
-        cause: Cause = "",
-        refused_tokens: int | None = None,
-        tail: str = "",
-    ) -> Pack:
-        """Build a request with the tools and fields of ``offer``; for a ``cause``, with the last tail. Raises like
-        ``pack``."""
-        with self._lock:
-            self._check_idle()
-            own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
-            tools, fields = self._list_tools(), self._fields
-            if own and not cause:
-                own.instruct(engine, extend=self.extend)
-            if self._steps:
-                tools = self._steps.prepare(tools, extend=None if cause else self.extend)
-            if own and not cause:
-                own.prepare(engine, tail, in_step=self.step is not None, extend=self.extend, stops=self.events)
-            if self._steps:
-                tools, fields = self._steps.limit(tools, fields)
-            make = partial(engine.pack, tools=tools, template=fields, at_s=at_s, most_tokens=most_tokens)
-            make = partial(make, cause=cause, refused_tokens=refused_tokens)
-            self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
-            self._retried = cause == "retry"
-            self._replies.clear()  # Some servers name all answers alike.
-            return self._last
-
-    def _list_tools(self) -> tuple[Tool, ...]:
-        return (*self._tools, *self._own_tools.offered)
-
-    def _check_idle(self) -> None:
-        """Raise InputError where a subscriber calls, in the middle of a call."""
-        if self._engine.subscribers.is_publishing:
-            raise InputError(WHILE_PUBLISHING)
-
     def reply(self, response: object) -> Reply:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
         to its end. It is stored when this returns; its usage calibrates the counts. Given twice since the last
@@ -362,7 +311,7 @@ class Session:
         answered = reply_from(response, wire=self.wire)
         with self._lock:
             named = answered.id, (known_as := fingerprint(answered.message))
-            is_known = self.known[-1:] == [known_as] or (answered.id and named in self._replies)
+            is_known = self.has_answer(known_as) or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
                 if answered.usage is None and response is not answered:
@@ -370,11 +319,13 @@ class Session:
                 self._replies.add(named)
         return answered
 
-    def report_missing_usage(self, *, is_stream: bool = True) -> None:
-        """Add the event of a reply without usage to ``events``, once."""
-        if not any(isinstance(event, UsageMissing) for event in self.events):
-            advice = opening.usage_advice(self.wire, self._fields or {}, is_stream=is_stream)
-            self.events.append(UsageMissing(self.name, advice))
+    def has_answer(self, known_as: str) -> bool:
+        """Whether the newest message is this answer, added since the last request."""
+        return self.known[-1:] == [known_as] and self._is_unsent()
+
+    def _is_unsent(self) -> bool:
+        """Whether the newest known message is in no request yet."""
+        return any(entry.index >= self._engine.shown for entry in self._engine.history.list_newest_known(1))
 
     def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """Answer the reply's calls of ``own_tools``. Pass the results to ``add`` together with your own."""
@@ -430,3 +381,88 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    # For ``exchange/``, which adds, offers and requests in steps of its own.
+
+    def extend(
+        self,
+        messages: Sequence[Message],
+        *,
+        known_as: Sequence[str],
+        usage: Reported | None = None,
+        reply_id: str = "",
+        pin: bool = False,
+        stored: bool = True,
+    ) -> None:
+        """Append new messages, each with its fingerprint in the caller's history (empty: it is not in there).
+        ``usage``, ``reply_id``: of the reply that they are. ``pin``: keep them verbatim. ``stored``: at once, else
+        with the next request."""
+        with self._lock:
+            self._check_idle()
+            for message, known in zip(messages, known_as, strict=True):
+                self._engine.append([message], usage=usage, known_as=[known], reply_id=reply_id)
+                self.known += [known] if known else []
+                if pin or (self._steps and self._steps.keeps_newest()):
+                    self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
+            if stored:
+                self._engine.save()  # Even without new messages: an earlier save may have failed.
+
+    def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:
+        """Replace the known messages from ``start`` to ``end`` that are given in another form (``marked``: or with
+        other cache marks). Return where new ones begin: before ``end`` if one cannot be replaced alone."""
+        self._check_idle()
+        history, wire, card = self._engine.history, self.wire, self.settings.card
+        known = history.list_newest_known(len(self.known) - start)[: max(end - start, 0)]
+        for at, message in find_reformed(given, known, history=history, wire=wire, card=card, marked=marked):
+            if not self._engine.restate(known[at].index, message):
+                return start + at if self.withdraw(start + at) else end
+        return end
+
+    def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, own_tools: bool = True) -> None:
+        """Set tools and other fields of the next requests. ``own_tools``: whether the session's may be added."""
+        if (asked := (self.settings, fields)) != self._followed:
+            self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
+            self._followed = asked
+        self._tools, self._fields = tools, fields
+        if (tools, own_tools) != (self._own_tools.tools, self._own_tools.may_offer):
+            self._own_tools = self._own_tools.choose(tools, may_offer=own_tools)
+
+    def request(
+        self,
+        *,
+        at_s: float | None = None,
+        most_tokens: int | None = None,
+        cause: Cause = "",
+        refused_tokens: int | None = None,
+        tail: str = "",
+    ) -> Pack:
+        """Build a request with the tools and fields of ``offer``; for a ``cause``, with the last tail. Raises like
+        ``pack``."""
+        with self._lock:
+            self._check_idle()
+            own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
+            tools, fields = (*self._tools, *self._own_tools.offered), self._fields
+            if self._steps:
+                tools = self._steps.prepare(tools, extend=None if cause else self.extend)
+            if own and not cause:
+                own.instruct(engine, extend=self.extend)
+                own.prepare(engine, tail, in_step=self.step is not None, extend=self.extend, stops=self.events)
+            if self._steps:
+                tools, fields = self._steps.limit(tools, fields)
+            make = partial(engine.pack, tools=tools, template=fields, at_s=at_s, most_tokens=most_tokens)
+            make = partial(make, cause=cause, refused_tokens=refused_tokens)
+            self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
+            self._retried = cause == "retry"
+            self._replies.clear()  # Some servers name all answers alike.
+            return self._last
+
+    def report_missing_usage(self, *, is_stream: bool = True) -> None:
+        """Add the event of a reply without usage to ``events``, once."""
+        if not any(isinstance(event, UsageMissing) for event in self.events):
+            advice = opening.usage_advice(self.wire, self._fields or {}, is_stream=is_stream)
+            self.events.append(UsageMissing(self.name, advice))
+
+    def _check_idle(self) -> None:
+        """Raise InputError where a subscriber calls, in the middle of a call."""
+        if self._engine.subscribers.is_publishing:
+            raise InputError(WHILE_PUBLISHING)

@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import relative
-from lading.effects import attempt, describe_error
 from lading.engine import Engine
 from lading.errors import InputError, LadingError
 from lading.events import ContextLeftOut
+from lading.guard import attempt, describe_error
 from lading.history.log import Draft, Edit
 from lading.history.view import View
 from lading.messages import Text, Tool, own_words
@@ -143,12 +143,12 @@ class StepPayload:
         return payload
 
     def _list_evidence(self, engine: Engine, context: StepContext) -> list[Evidence]:
-        """List the results of tools in this task so far, the named artifacts, and what the caller's function
-        gives."""
+        """List the results of the caller's tools in this task so far, the named artifacts, and what the caller's
+        function gives."""
         view, found = engine.history.view, list[Evidence]()
         for result in list_results(engine.history.entries, engine.history.edits):
-            if result.artifact.provenance.task == self.task.id:
-                of = result.artifact
+            of = result.artifact
+            if of.provenance.task == self.task.id and of.provenance.kind != "working":
                 found.append(
                     Evidence(of.uri, result.text, provenance=of.provenance, is_shown=_is_whole(view, of.entry))
                 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from lading.addresses import SEARCH_TOOLS
 from lading.engine import Engine
 from lading.errors import InputError
 from lading.messages import Message, Template, Tool, ToolCall
@@ -15,7 +17,6 @@ from lading.session.lock import SessionLock
 from lading.session.memory_text import MemoryText
 from lading.session.step_payload import StepPayload, check_contract, find_step
 from lading.session.tool_scope import ScopedStep, ToolScope
-from lading.session.tool_search import SEARCH_TOOLS
 from lading.stores import SessionStore
 from lading.task.acceptance import Acceptance
 from lading.task.packing import TaskOptions
@@ -66,7 +67,7 @@ class TaskSteps:
             of, found = read_begun(step, task=task, options=options, known=known.task if known else None)
             check_contract(options, self._engine)
             if options.memory is None and self._memory is not None:
-                options = replace(options, memory=self._memory.list_candidates)
+                options = replace(options, memory=partial(self._memory.list_candidates, self._engine))
             self._scope.follow(options.tools)
             self._payload = StepPayload(of, found, options, store=self._store, scope=self._scope)
 

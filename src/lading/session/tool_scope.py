@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from lading import jsonbytes
-from lading.addresses import RESTORE
+from lading.addresses import RESTORE, SEARCH_TOOLS
 from lading.economics import edit_price, is_due, rent
 from lading.engine import Engine
 from lading.history.log import Entry
@@ -24,11 +24,10 @@ from lading.models.tool_policy import ToolPolicy
 from lading.request.tool_index import ToolIndex
 from lading.request.tool_record import OfferedTools, ToolRecord, dump_tool_record
 from lading.request.tools import reduce_tools
-from lading.session.tool_search import SCHEMA, SEARCH_TOOLS, answer_search, list_found, name_deferred, write_schema
+from lading.session.tool_search import SCHEMA, answer_search, list_found, name_deferred, write_schema
 from lading.stores import SessionStore
 from lading.task.task import StepTool, Task, TaskStep
 from lading.wire import Wire
-from lading.wire.tool_choice import find_choice
 
 _OWN = (RESTORE, SEARCH_TOOLS)
 
@@ -53,7 +52,7 @@ class ToolScope:
     """The tools of one session."""
 
     def __init__(self, wire: Wire, card: Card) -> None:
-        choice, conduct = find_choice(wire.name), card.conduct
+        choice, conduct = wire.layout.tools.choice, card.conduct
         is_own = conduct.dialect == "first_party" and conduct.host is UNSET
         if choice and not (is_own and choice.provider == card.provider and re.match(choice.models, card.name)):
             choice = None
@@ -172,7 +171,7 @@ class ToolScope:
         others = tuple(tool for tool in array if tool.name not in kept)
         if len(array) - len(others) < sum(tool.name in kept for tool in tools):
             return True
-        rates, cached = engine.settings.rates, engine.recorder.known.last.counted.tokens
+        rates, cached = engine.settings.rates, engine.recorder.state.last.counted.tokens
         self._account += rent(rates, removable_tokens=engine.settings.meter.count_tools(others))
         price = edit_price(rates, cached_suffix_tokens=cached, inserted_tokens=0)
         return bool(others and cached) and is_due(self._account, price)

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from lading import jsonbytes
+from lading.addresses import SEARCH_TOOLS
 from lading.messages import Opaque, Template, Text, Tool, ToolCall, ToolResult
 from lading.request.tool_index import ToolIndex
 
-SEARCH_TOOLS = "search_tools"
 MOST_FOUND = 5
 """Tools in one answer."""
 _NOTHING = "No tool matches. Give a tool's name, or other words for what it should do."

@@ -1,8 +1,8 @@
 """Store the entries, edits, manifests and blobs of each session of each tenant.
 
 Stores are append-only. To add one, write a file with a class that implements ``SessionStore`` and a function that
-opens it at a location, and add one line to ``STORES``. Knows no strategy and no content of a manifest. Start with
-``SessionStore`` below, then ``memory.py``.
+opens it at a location; one line in ``STORES`` lets ``open_store`` open it by name. Knows no strategy and no content
+of a manifest. Start with ``SessionStore`` below, then ``memory.py``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
-from lading import jsonbytes
-from lading.addresses import Address, Names, check_name
-from lading.errors import AddressError, InputError, StoreError, TamperedError
+from lading.addresses import Names, check_name
+from lading.errors import InputError, StoreError
 from lading.history.log import Edit, Entry
 from lading.registry import lookup
 from lading.stores.leases import Lease
@@ -99,6 +98,13 @@ class SessionStore(Protocol):
     def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
         """List every (tenant, session), sorted: those of one tenant where it is given, with names that start with
         ``prefix``, and of these the newest ``limit``."""
+
+    def find_reply(self, tenant: str, reply_id: str) -> tuple[str, int] | None:
+        """Find the newest entry of a tenant with that ``reply_id``, at a cost that does not grow with the number of
+        sessions. Return its session and its index; None if no session has it, or several have, or if this is not
+        supported."""
+        del tenant, reply_id
+        return None
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
         """Count the entries, edits and manifests of a session without reading them; zeros for a missing session."""
@@ -181,33 +187,3 @@ def resolve_store(store: SessionStore | str | os.PathLike[str] | None) -> Sessio
             f"The store {type(store).__name__} has no {', '.join(lacking)}; see lading.stores.SessionStore."
         )
     return store
-
-
-def check_continues(
-    entries: Sequence[Entry], edits: Sequence[Edit], *, call: int | None, stored: Sequence[int]
-) -> None:
-    """Raise StoreError unless these items continue the ``stored`` numbers of entries, edits and manifests.
-    ``call``: the index of the manifest; None: there is none."""
-    calls = [] if call is None else [call]
-    given = [entry.index for entry in entries], [edit.index for edit in edits], calls
-    for what, indexes, start in zip(("Entry", "Edit", "Manifest"), given, stored, strict=True):
-        for expected, index in enumerate(indexes, start=start):
-            if index != expected:
-                raise StoreError(
-                    f"{what} {index} cannot be added where {expected} comes next: another writer was faster or "
-                    "a write was lost. Load the session again and add to what it has."
-                )
-
-
-def check_blobs(blobs: Mapping[str, bytes]) -> None:
-    """Raise AddressError unless each blob is keyed by its own digest."""
-    for digest, data in blobs.items():
-        if jsonbytes.digest(data) != digest:
-            raise AddressError(f"The blob given as {digest[:80]!r} has another SHA-256; key it by its own.")
-
-
-def check_message(entry: Entry, *, tenant: str, session: str) -> None:
-    """Raise TamperedError unless the entry's message has the digest the entry records."""
-    if jsonbytes.digest(jsonbytes.dump_value(entry.message)) != entry.digest:
-        address = Address(tenant, session, "log", str(entry.index))
-        raise TamperedError(f"{address} does not have the digest it was recorded with; restore a copy.")

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from threading import Lock
 
-from lading import stores
 from lading.addresses import LAST, Names, check_name
 from lading.errors import SessionBusy, StoreError
 from lading.history.log import Edit, Entry, Log
-from lading.stores import NO_BLOBS, SessionStore, Stored, refusals
+from lading.stores import NO_BLOBS, SessionStore, Stored, checking, refusals
 from lading.stores.artifacts import check_digest
 from lading.stores.leases import Lease, Release, acquire, check_lease_request
 
@@ -35,6 +34,8 @@ class MemoryStore(SessionStore):
         self._sessions: dict[tuple[str, str], _MemorySession] | None = {}
         self._names: list[tuple[str, str, int]] = []
         """The keys of ``_sessions``, sorted, each with the number of sessions that are older."""
+        self._replies: dict[tuple[str, str], dict[str, int]] = {}
+        """By tenant and id of a reply, the entry that it is in each session."""
         self._leased: dict[tuple[str, str], object] = {}
 
     def append(
@@ -51,7 +52,7 @@ class MemoryStore(SessionStore):
     ) -> None:
         """Append to a session, all or nothing; see SessionStore."""
         if blobs:
-            stores.check_blobs(blobs)
+            checking.check_blobs(blobs)
         with self._lock:
             sessions = self._check_open()
             if (target := sessions.get((tenant, session))) is None:
@@ -59,10 +60,12 @@ class MemoryStore(SessionStore):
                 check_name(session, what="session")
                 target = _MemorySession()
             stored = len(target.entries), len(target.edits), len(target.manifests)
-            stores.check_continues(entries, edits, call=call, stored=stored)
+            checking.check_continues(entries, edits, call=call, stored=stored)
             for entry in entries:
                 target.entries.append(entry)
-            target.entries.pack()
+                if entry.reply_id:
+                    self._replies.setdefault((tenant, entry.reply_id), {})[session] = entry.index
+            target.entries.compress()
             target.edits.extend(edits)
             target.manifests.extend([zlib.compress(manifest, 1)] if manifest is not None else [])
             target.blobs = {**blobs, **target.blobs}
@@ -79,7 +82,7 @@ class MemoryStore(SessionStore):
             stored = Stored(tuple(found.entries), tuple(found.edits), len(found.manifests), last)
         if verify:
             for entry in stored.entries:
-                stores.check_message(entry, tenant=tenant, session=session)
+                checking.check_message(entry, tenant=tenant, session=session)
         return stored
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
@@ -115,6 +118,13 @@ class MemoryStore(SessionStore):
             found = [name for name in self._names[start:end] if name[1].startswith(prefix)]
         newest = sorted(found, key=itemgetter(2), reverse=True)[:limit]
         return tuple(sorted((of, name) for of, name, _ in newest))
+
+    def find_reply(self, tenant: str, reply_id: str) -> tuple[str, int] | None:
+        """Find the entry of a reply; see SessionStore."""
+        with self._lock:
+            self._check_open()
+            found = [*self._replies.get((tenant, reply_id), {}).items()]
+        return found[0] if len(found) == 1 else None
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
         """Count the stored items of a session; see SessionStore."""

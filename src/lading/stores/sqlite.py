@@ -21,15 +21,15 @@ from weakref import WeakSet
 import msgspec
 from msgspec import Struct
 
-from lading import jsonbytes, stores
+from lading import jsonbytes
 from lading.addresses import LAST, Address, Names
 from lading.errors import AddressError, InputError, SessionBusy, StoreError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry
-from lading.stores import NO_BLOBS, SessionStore, Stored, refusals
+from lading.stores import NO_BLOBS, SessionStore, Stored, checking, refusals
 from lading.stores.artifacts import FilesystemArtifacts, check_digest
 from lading.stores.leases import Lease, Release, acquire, check_lease_request
 from lading.stores.lockfiles import LockFile, try_lock
-from lading.stores.sqlite_file import Durability, connect, translate_errors
+from lading.stores.sqlite_file import REPLIES, Durability, connect, translate_errors
 
 V = TypeVar("V", Entry, Edit)
 
@@ -73,7 +73,7 @@ class SqliteStore(SessionStore):
         artifacts: Sequence[bytes] = (),
     ) -> None:
         """Append to a session, all or nothing; see SessionStore."""
-        stores.check_blobs(blobs)
+        checking.check_blobs(blobs)
         bodies = {
             "entry": [_dump(entry, what="Entry") for entry in entries],
             "edit": [_dump(edit, what="Edit") for edit in edits],
@@ -84,7 +84,7 @@ class SqliteStore(SessionStore):
         with self._transaction("BEGIN IMMEDIATE") as sql:
             number, counts = _find_record(sql, tenant, session) or _insert_record(sql, tenant, session)
             found = _StoredSession(sql, files, tenant, session, number, counts)
-            stores.check_continues(entries, edits, call=call, stored=tuple(counts[kind] for kind in _KINDS))
+            checking.check_continues(entries, edits, call=call, stored=tuple(counts[kind] for kind in _KINDS))
             sql.executemany(
                 "INSERT INTO item (session, kind, idx, crc, artifact, body) VALUES (?, ?, ?, ?, ?, ?)",
                 [
@@ -97,6 +97,9 @@ class SqliteStore(SessionStore):
                 "INSERT OR IGNORE INTO blob (session, digest, artifact, body) VALUES (?, ?, ?, ?)",
                 [(number, digest, *_store_content(data, files)) for digest, data in blobs.items()],
             )
+            if replies := [(_digest(one.reply_id), number, one.index) for one in entries if one.reply_id]:
+                sql.execute(REPLIES)
+                sql.executemany("INSERT OR REPLACE INTO reply (digest, session, idx) VALUES (?, ?, ?)", replies)
             sql.execute(
                 "UPDATE session SET entries = ?, edits = ?, manifests = ? WHERE id = ?",
                 (*(counts[kind] + len(bodies[kind]) for kind in _KINDS), number),
@@ -113,7 +116,7 @@ class SqliteStore(SessionStore):
         edits = tuple(_decode(body, Edit, found.describe("edit", at)) for at, body in enumerate(edit_bodies))
         if verify:
             for entry in entries:
-                stores.check_message(entry, tenant=tenant, session=session)
+                checking.check_message(entry, tenant=tenant, session=session)
         return Stored(entries, edits, calls, newest[0] if newest else None)
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
@@ -140,6 +143,16 @@ class SqliteStore(SessionStore):
         """List the requested (tenant, session), sorted; see SessionStore."""
         with self._transaction("BEGIN") as sql:
             return _list_names(sql, tenant, prefix=prefix, limit=limit)
+
+    def find_reply(self, tenant: str, reply_id: str) -> tuple[str, int] | None:
+        """Find the entry of a reply; see SessionStore."""
+        with self._transaction("BEGIN") as sql:
+            if not sql.execute("SELECT 1 FROM sqlite_master WHERE name = 'reply'").fetchone():
+                return None
+            query = "SELECT name, idx FROM reply JOIN session ON session = id WHERE digest = ? AND tenant = ?"
+            found = sql.execute(query, (_digest(reply_id), tenant)).fetchmany(2)
+        is_one = len(found) == 1 and isinstance(found[0][1], int)
+        return (str(found[0][0]), found[0][1]) if is_one else None
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
         """Count the stored items of a session; see SessionStore."""
@@ -298,6 +311,11 @@ class _StoredSession(Struct, frozen=True):
         if not isinstance(body, bytes):
             raise _make_tampered_error(place)
         return body
+
+
+def _digest(reply_id: str) -> str:
+    # An id may be of any length, and hold what is not UTF-8.
+    return jsonbytes.digest(reply_id.encode("utf-8", "surrogatepass"))
 
 
 def _find_record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Counts] | None:

@@ -76,6 +76,11 @@ SESSIONS = FileKind(
     ),
 )
 
+REPLIES = """CREATE TABLE IF NOT EXISTS reply (
+    digest TEXT NOT NULL, session INTEGER NOT NULL REFERENCES session, idx INTEGER NOT NULL,
+    PRIMARY KEY (digest, session))"""
+"""An index of the entries by the digests of the ids of replies, made with the first: many stores have none."""
+
 _ADVICE = {
     sqlite3.SQLITE_BUSY: "another process is writing to it; try again when that is done",
     sqlite3.SQLITE_FULL: "no space is left; free some and repeat, nothing of this write was kept",

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
-from lading.effects import attempt, describe_error
 from lading.errors import InputError
+from lading.guard import attempt, describe_error
 from lading.task import patterns
 from lading.task.evidence import may_prove
 from lading.task.json_schema import find_mismatch
@@ -28,9 +27,14 @@ Judge: TypeAlias = Callable[[ChecklistItem, str], object]
 LEAST_QUOTE_CHARS = 12
 """Shorter quoted words are names and terms, no quotes."""
 _URI = re.compile(r"artifact://[A-Za-z0-9_./@~-]*[A-Za-z0-9]")
-_QUOTE = re.compile(r'"([^"\n]+)"|“([^”\n]+)”')
-_BLOCK = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
-_HEADER = re.compile(r"^\s*(?:#{1,6}\s*)?(?:\*\*)?(.+?)(?:\*\*)?\s*:?(?:\*\*)?\s*$")
+_QUOTE = re.compile(
+    r'"[^"\n]+"|[“„”][^“„”\n]+[“”]|«[^«»\n]+»|»[^«»\n]+«|‘[^‘’\n]+’|「[^「」\n]+」|『[^『』\n]+』|＂[^＂\n]+＂'
+)
+_FIELD = re.compile(r"\s*:")
+"""Behind the name of a field of JSON."""
+_BLOCK = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`~]*)\n(.*?)(?:^[ \t]*\1|\1[ \t]*$)", re.DOTALL | re.MULTILINE)
+_NUMBER = re.compile(r"\d+(?:\.\d+)*[.)]?\s+")
+_WORD = re.compile(r"[^\W_]")
 
 
 class Checks(Struct, frozen=True, kw_only=True):
@@ -153,12 +157,11 @@ def check_citations(text: str, evidence: KnownEvidence) -> list[Citation]:
     """Check each address in a text: it exists, it was shown, and what its line quotes is in it."""
     found: list[Citation] = []
     plain: dict[str, str] = {}
+    is_json = _BLOCK.sub("", text).strip() in ("", text.strip()) and not _is_error(_read_json(text))
     for number, line in enumerate(text.splitlines(), 1):
         uris = list(dict.fromkeys(_URI.findall(line)))
         texts = {uri: evidence.shown.get(uri) for uri in uris}
-        quotes = [
-            one for pair in _QUOTE.findall(line) if len(one := _plain(pair[0] or pair[1])) >= LEAST_QUOTE_CHARS
-        ]
+        quotes = _list_quotes(line, is_json=is_json) if uris else []
         for uri in uris if quotes else ():
             plain.setdefault(uri, _plain(texts[uri] or ""))
         # A line may cite several sources: each quote has to be in one of them.
@@ -175,20 +178,68 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).strip(" .,;…").casefold()
 
 
+def _list_quotes(line: str, *, is_json: bool) -> list[str]:
+    """Return what a line quotes, plain. An address is no quote, nor is the name of a field of JSON."""
+    found = (
+        _plain(one[0][1:-1])
+        for one in _QUOTE.finditer(line)
+        if not (_URI.search(one[0]) or (is_json and _FIELD.match(line, one.end())))
+    )
+    return [quote for quote in found if len(quote) >= LEAST_QUOTE_CHARS]
+
+
 def _check_section(name: str, output: str) -> str:
     lines = output.splitlines()
-    for at, line in enumerate(lines):
-        header = _HEADER.match(line)
-        if header and header[1].strip().casefold() == name.strip().casefold():
-            behind = next((rest for rest in lines[at + 1 :] if rest.strip()), "#")
-            return f"the section {name!r} is empty" if behind.startswith("#") else ""
-    return f"there is no section {name!r}"
+    headers = [_read_header(line) for line in lines]
+    names = {name.strip().casefold(), _NUMBER.sub("", name.strip().casefold(), count=1)}
+    found = [at for at, header in enumerate(headers) if names & {*header[1:]}]
+    # A line of a table of contents looks like a header without signs.
+    found = [at for at in found if headers[at][0]] or found
+    if any(_has_text(lines, headers, at) for at in found):
+        return ""
+    return f"the section {name!r} is empty" if found else f"there is no section {name!r}"
+
+
+def _read_header(line: str) -> tuple[int, str, str]:
+    """Return the level of a line as a header (0: it has no ``#``), its words, and these without a number."""
+    text = line.strip()
+    level = len(text) - len(text.lstrip("#"))
+    title = text.strip("#").strip() if level else text
+    title = title.removeprefix("**").removesuffix(":").removesuffix("**").removesuffix(":").strip().casefold()
+    return level, title, _NUMBER.sub("", title, count=1) if _NUMBER.match(title) else title
+
+
+def _has_text(lines: Sequence[str], headers: Sequence[tuple[int, str, str]], at: int) -> bool:
+    """Whether there are words below a header, before the next one of its level or above."""
+    level = headers[at][0]
+    for below in range(at + 1, len(lines)):
+        of = headers[below][0]
+        if of and (of <= level or not level):
+            return False
+        if not of and _WORD.search(lines[below]):
+            return True
+    return False
 
 
 def _check_schema(schema: str | Mapping[str, Any], output: str) -> str:
-    block = _BLOCK.search(output)
+    value = _read_json(output)
+    if _is_error(value):
+        return f"the output is no JSON: {value}"
+    return find_mismatch(value, schema)
+
+
+def _read_json(output: str) -> Any:
+    """Return the value of an output, or of its first fenced block of JSON; the error where it is none."""
+    blocks = (one[3] for one in _BLOCK.finditer(output) if one[2].strip().lower() in ("", "json"))
     try:
-        value = json.loads(block[1] if block else output)
+        return json.loads(next(blocks, output), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        return f"the output is no JSON: {error}"
-    return find_mismatch(value, msgspec.to_builtins(schema))
+        return error
+
+
+def _is_error(value: object) -> bool:
+    return isinstance(value, ValueError | RecursionError)
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading import jsonbytes
-from lading.addresses import SCHEME, check_own_name, make_name, parse
+from lading.addresses import OWN_TOOLS, SCHEME, check_own_name, make_name, parse
 from lading.errors import AddressError, InputError, TamperedError
 from lading.history.log import Edit, Entry
 from lading.stores import SessionStore
@@ -55,8 +55,8 @@ def read_payload(edit: Edit) -> tuple[str, str, int] | None:
 
 
 def list_results(entries: Sequence[Entry], edits: Sequence[Edit]) -> list[StepResult]:
-    """List the results of tools in the steps of tasks, in the order of the log. What is before the first payload is
-    not read."""
+    """List the results of tools in the steps of tasks, in the order of the log; those of Lading's own tools, which
+    prove nothing, are of the kind ``working``. What is before the first payload is not read."""
     gone = {entry for edit in edits if edit.withdraws for entry in range(edit.first, edit.last + 1)}
     begun = {edit.first: place for edit in edits if edit.first not in gone and (place := read_payload(edit))}
     return [*_walk_results(entries[min(begun) :], begun, gone)] if begun else []
@@ -78,7 +78,10 @@ def _walk_results(
             place = task, step, make_name(tool)
             numbers[place] += 1
             uri = f"{SCHEME}tasks/{'/'.join(place)}" + (f"@{numbers[place]}" if numbers[place] > 1 else "")
+            # A result that Lading wrote has the name of its tool, whose name a caller's tool may have as well.
+            is_own = tool in OWN_TOOLS and result.name == tool
             provenance = Provenance(
+                kind="working" if is_own else "source",
                 producer=tool,
                 task=task,
                 step=step,

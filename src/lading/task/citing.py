@@ -112,6 +112,8 @@ def know_evidence(
         of = one.artifact
         if of.entry < entries and (of.provenance.task, of.provenance.step) in steps:
             shown[of.uri] = one.text
+            if of.provenance.kind == "working":
+                covers[of.uri] = ()
     for record in records:
         for artifact in record.artifacts:
             text, digest = texts.get(artifact.uri), artifact.provenance.sha256

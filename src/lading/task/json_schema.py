@@ -1,8 +1,7 @@
-"""Compare a JSON value with a schema: the part of JSON Schema that declarations of tools and answers use.
+"""Compare the JSON of an answer with a schema, by the package ``jsonschema`` (extra ``schema``).
 
-``type``, ``enum``, ``const``, ``properties``, ``required``, ``additionalProperties`` (as a boolean), ``items``,
-``minItems``, ``maxItems``, ``minLength``, ``maxLength``, ``minimum``, ``maximum``, ``anyOf``, ``allOf``. Other
-keywords are not read.
+Nothing is loaded: a reference stays within its schema. Regular expressions are refused, since the answers that they
+would be searched in are a model's, and ``re`` needs exponential time for some (``patterns.py`` does not).
 """
 
 from __future__ import annotations
@@ -10,72 +9,78 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_TYPES: Mapping[str, type[Any] | tuple[type[Any], ...]] = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-    "null": type(None),
-}
-_LIMITS = (("minItems", "maxItems", list), ("minLength", "maxLength", str))
-MOST_DEPTH = 64
-"""Deeper values are not compared."""
+import msgspec
+
+from lading.errors import InputError
+
+MOST_CHARS = 300
+"""Most characters of a difference, which quotes the value."""
+_DEEP = "it refers to itself without end, or is nested too deeply"
+_MISSING = "Comparing an answer with a schema needs the package jsonschema: pip install 'lading[schema]'."
+
+
+def find_flaw(schema: Any) -> str:
+    """Return why no answer can be compared with a schema; empty: it can. Raises InputError without the package."""
+    try:
+        from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - of an extra
+        from referencing import Registry  # noqa: PLC0415
+        from referencing.exceptions import Unresolvable  # noqa: PLC0415
+        from referencing.jsonschema import DRAFT202012  # noqa: PLC0415
+    except ImportError as error:
+        raise InputError(_MISSING) from error
+    try:
+        validator = _make_validator(schema)
+        validator.check_schema(validator.schema)
+        resolver = Registry().resolver_with_root(DRAFT202012.create_resource(validator.schema))
+        for part in _list_parts(validator.schema):
+            if isinstance(part.get("$ref"), str):
+                resolver.lookup(part["$ref"])
+            if isinstance(part.get("pattern"), str) or "patternProperties" in part:
+                return "it has a regular expression"
+        # A reference to itself that ends at no part of a value ends at none of this one.
+        validator.is_valid(None)
+    except SchemaError as error:
+        return _describe(error)
+    except Unresolvable as error:
+        return f"it refers to what is not in it: {error.ref}"
+    except RecursionError:
+        return _DEEP
+    return ""
 
 
 def find_mismatch(value: Any, schema: Any) -> str:
-    """Return the first difference with its path; empty: there is none."""
-    return next(_walk(value, schema, "$", 0), "")
+    """Return the difference that explains most, with its path; empty: there is none. Raises InputError without the
+    package."""
+    try:
+        from jsonschema.exceptions import best_match  # noqa: PLC0415 - of an extra
+    except ImportError as error:
+        raise InputError(_MISSING) from error
+    try:
+        found = best_match(_make_validator(schema).iter_errors(value))
+    except RecursionError:
+        return f"$ cannot be compared with the schema: {_DEEP}"
+    return _describe(found) if found else ""
 
 
-def _walk(value: Any, schema: Any, path: str, depth: int) -> Iterator[str]:
-    if schema is False:
-        yield f"{path} is not allowed"
-    if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
-        return
-    kinds = schema.get("type", ())
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if kinds and not any(_is_of(value, kind) for kind in kinds):
-        yield f"{path} is no {' or '.join(kinds)}"
-    allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
-    if allowed is not None and not any(_is_same(value, one) for one in allowed):
-        yield f"{path} is none of the allowed values"
-    yield from _check_limits(value, schema, path)
-    for one in schema.get("allOf", ()):
-        yield from _walk(value, one, path, depth + 1)
-    options = schema.get("anyOf", ())
-    if options and all(any(_walk(value, one, path, depth + 1)) for one in options):
-        yield f"{path} matches none of the alternatives"
-    if isinstance(value, dict):
-        properties = schema.get("properties", {})
-        yield from (f"{path}.{name} is missing" for name in schema.get("required", ()) if name not in value)
-        for name, inner in value.items():
-            if name in properties:
-                yield from _walk(inner, properties[name], f"{path}.{name}", depth + 1)
-            elif schema.get("additionalProperties") is False:
-                yield f"{path}.{name} is not allowed"
-    elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            yield from _walk(inner, schema.get("items"), f"{path}[{at}]", depth + 1)
+def _make_validator(schema: Any) -> Any:
+    from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415 - of an extra
+    from referencing import Registry  # noqa: PLC0415
+
+    plain = msgspec.to_builtins(schema)
+    # A registry of its own, because the default one loads references from the network.
+    return validator_for(plain, default=Draft202012Validator)(plain, registry=Registry())
 
 
-def _check_limits(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    for least, most, kind in _LIMITS:
-        if isinstance(value, kind) and not schema.get(least, 0) <= len(value) <= schema.get(most, len(value)):
-            yield f"{path} has the length {len(value)}"
-    if _is_of(value, "number") and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
-        yield f"{path} is {value}, out of its range"
+def _describe(error: Any) -> str:
+    text = f"{error.json_path}: {error.message}"
+    return text if len(text) <= MOST_CHARS else text[:MOST_CHARS] + " ..."
 
 
-def _is_of(value: Any, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "boolean"
-    if kind == "integer" and isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, _TYPES.get(kind, object))
-
-
-def _is_same(value: Any, other: Any) -> bool:
-    # True equals 1 in Python, not in JSON.
-    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
+def _list_parts(schema: Any) -> Iterator[Mapping[str, Any]]:
+    waiting = [schema]
+    for one in waiting:
+        if isinstance(one, dict):
+            yield one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one

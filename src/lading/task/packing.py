@@ -76,6 +76,7 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check(self.tools, ToolPolicy, advice="tools is ToolPolicy(...)")
+        check(self.floors, (Floors, str), advice="floors is the name of a budget, or Floors(...)")
         for name, given in (("evidence", self.evidence), ("memory", self.memory), ("planner", self.planner)):
             if given is not None and not callable(given):
                 raise InputError(f"{name} is {given!r}; give a function.")

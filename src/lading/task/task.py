@@ -13,6 +13,8 @@ from msgspec.structs import force_setattr
 from lading.addresses import check_own_name
 from lading.errors import InputError, PlanError, UnknownName
 from lading.frozen import freeze
+from lading.task import patterns
+from lading.task.json_schema import find_flaw
 from lading.validation import check, check_count, check_fields, check_options, did_you_mean, snake_case
 
 Proof: TypeAlias = Literal["none", "evidence", "section", "pattern", "json_schema", "callable", "judge"]
@@ -46,6 +48,13 @@ class ChecklistItem(Struct, frozen=True):
         if needed and (not self.argument or not isinstance(self.argument, needed)):
             kind = "schema as a mapping" if needed is Mapping else "text"
             raise InputError(f"The item {self.id!r} has the proof {self.proof}: give its {kind} as argument.")
+        if self.proof == "json_schema" and (flaw := find_flaw(self.argument)):
+            raise InputError(
+                f"No answer can be compared with the schema of the item {self.id!r} ({flaw}). Correct it, or check "
+                "the answer with the proof callable."
+            )
+        if self.proof == "pattern":
+            patterns.search(str(self.argument), "")
         if not isinstance(self.argument, str):
             force_setattr(self, "argument", freeze(dict(self.argument)))
 

@@ -1,8 +1,8 @@
 """Fakes for tests of agents: a strict local provider, scripted models, and a task for them; the contract of memory
 stores.
 
-Reads the formats by code of its own, so that no fault of ``wire/`` hides. Knows no session. Start with
-``provider.py``."""
+Calls, results and what was issued are read by code of its own, so that no fault of ``wire/`` hides there; the other
+rules are those of ``wire/``. Knows no session. Start with ``provider.py``."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import lzma
 import re
 from collections.abc import Iterator
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +21,13 @@ white space and panics near a million characters of it."""
 _BOUNDARY = re.compile(r"[^\W_](?= )")
 """A letter or digit before a space: no token spans it, so a cut there changes no count."""
 NEAR_CHARS = 4_096
+
+REMEMBERED_CHARS = 1_000
+"""The count of a text of this many characters or more is kept for the process, under a digest of the text: sessions
+share prompts and tools, and a comparison plays one session under many strategies. Counting takes a hundred times as
+long as the digest."""
+MOST_REMEMBERED = 16_384
+"""Counts that are kept (about 3 MB); then all are counted anew."""
 
 _O200K_PATTERN = "|".join(
     (
@@ -57,10 +65,20 @@ class Vocabulary(Struct, frozen=True):
         character. Exact, except that a run of more than 65,536 characters without a letter or digit before a
         space in its last 4,096 is cut there; each such cut is about two tokens off."""
         encoding = _load_encoding(self.name, self.pattern)
-        if len(text) <= PIECE_CHARS:
+        if len(text) < REMEMBERED_CHARS:
             return len(encoding.encode_ordinary(text))
-        return sum(len(encoding.encode_ordinary(piece)) for piece in _split(text))
+        key = self.name, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        counted = remembered.get(key)
+        if counted is None:
+            counted = sum(len(encoding.encode_ordinary(piece)) for piece in _split(text))
+            if len(remembered) >= MOST_REMEMBERED:
+                remembered.clear()
+            remembered[key] = counted
+        return counted
 
+
+remembered: dict[tuple[str, bytes], int] = {}
+"""Counts by vocabulary and digest. Whoever measures the time of counting clears it before each time."""
 
 O200K = Vocabulary("o200k", _O200K_PATTERN)
 CL100K = Vocabulary("cl100k", _CL100K_PATTERN)

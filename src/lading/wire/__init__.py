@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from lading.errors import Violation
-from lading.history.repair import Needs
+from lading.history.repair_rules import Needs, RepairStep
 from lading.history.validity import Invariant
 from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
@@ -46,9 +46,9 @@ def alternation(card: Card) -> Needs:
 
 
 class Joins(Protocol):
-    """Return whether a run of messages, which share one message of the body, goes on with the message after it."""
+    """Return whether a group of messages, which share items of the body, goes on with the message after it."""
 
-    def __call__(self, run: Sequence[Message], after: Message, *, card: Card) -> bool: ...
+    def __call__(self, group: Sequence[Message], after: Message, /, *, card: Card) -> bool: ...
 
 
 class Wire(Struct, frozen=True):
@@ -62,9 +62,9 @@ class Wire(Struct, frozen=True):
     layout: Layout
     """The fields and items of a body."""
     joins: Joins
-    """Whether a message shares items of the body with the run before it."""
+    """Whether a message shares items of the body with the group before it."""
     encode_group: Callable[[Sequence[Message], Card], list[Body]]
-    """Encode a run of joined messages to items of the body."""
+    """Encode a group of joined messages to items of the body."""
     start_check: Callable[[Body, Card], CheckState]
     """Return the initial state of a check of a body."""
     rules: tuple[Rule, ...]
@@ -78,14 +78,19 @@ class Wire(Struct, frozen=True):
     parts: PartTypes | None = None
     """The types of parts that messages may contain; None: no restriction."""
 
-    def write(self, run: Sequence[Message], card: Card) -> list[Body]:
-        """Encode a run of joined messages to items of the body, shown reasoning as text."""
-        return self.encode_group([write_shown(message, self.name) for message in run], card)
+    def write(self, group: Sequence[Message], card: Card) -> list[Body]:
+        """Encode a group of joined messages to items of the body, shown reasoning as text."""
+        return self.encode_group([write_shown(message, self.name) for message in group], card)
 
     def find_unsuited(self, fields: Template, newest_first: Iterable[Message], *, card: Card) -> Mapping[str, str]:
         """Return the fields that rules refuse beside these messages, each with the reason."""
         finders = [rule.unsuited for rule in self.rules if rule.unsuited]
         return {key: why for find in finders for key, why in find(fields, newest_first, card=card).items()}
+
+    def find_repair(self, fields: Template) -> RepairStep | None:
+        """Return the repair that messages need beside these fields; None: they need none."""
+        repairs = (rule.repair(fields) for rule in self.rules if rule.repair)
+        return next(filter(None, repairs), None)
 
     @property
     def allows_media_in_results(self) -> bool:
@@ -106,11 +111,11 @@ class Wire(Struct, frozen=True):
 
     def read_tools(self, tools: Any) -> tuple[Tool, ...]:
         """Decode the declarations of tools. Raises WireError."""
-        return self.decode({self.layout.items.field: [], self.layout.tools: tools or []}).tools
+        return self.decode({self.layout.items.field: [], self.layout.tools.field: tools or []}).tools
 
     def read_fields(self, body: Mapping[str, Any]) -> Body:
         """Read the other fields of a body, as the template of a conversation. Raises WireError."""
-        emptied: Body = {self.layout.tools: []} if body.get(self.layout.tools) else {}
+        emptied: Body = {self.layout.tools.field: []} if body.get(self.layout.tools.field) else {}
         return dict(self.decode({**body, self.layout.items.field: [], **emptied}).template or {})
 
 
@@ -136,21 +141,21 @@ def find_default_wire(provider: str) -> str:
 
 
 def group_messages(messages: Sequence[Message], wire: Wire, *, card: Card) -> list[list[Message]]:
-    """Split the messages into runs that share one message of the body."""
-    runs: list[list[Message]] = []
+    """Split the messages into groups that share items of the body."""
+    groups: list[list[Message]] = []
     for message in messages:
-        if runs and wire.joins(runs[-1], message, card=card):
-            runs[-1].append(message)
+        if groups and wire.joins(groups[-1], message, card=card):
+            groups[-1].append(message)
         else:
-            runs.append([message])
-    return runs
+            groups.append([message])
+    return groups
 
 
 def encode(conversation: Conversation, wire: Wire, *, card: Card) -> Body:
     """Encode a conversation as a body; one decoded from a legal body of this format gives the same body."""
     body = wire.envelope(conversation)
     rest = conversation.messages[wire.layout.leading(conversation.messages) :]
-    items = [item for run in group_messages(rest, wire, card=card) for item in wire.write(run, card)]
+    items = [item for group in group_messages(rest, wire, card=card) for item in wire.write(group, card)]
     body[wire.layout.items.field] = wire.layout.items.join(items, conversation.template)
     return body
 

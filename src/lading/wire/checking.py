@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 
 from lading.errors import IllegalRequest, Level, Violation
+from lading.history.repair_rules import RepairStep
 from lading.messages import Message, Template
 from lading.models.card import Card
 
@@ -57,6 +58,8 @@ class Rule(Struct, frozen=True):
     """Check the end; called with the state after the last message, which it must not change."""
     unsuited: FindUnsuited | None = None
     """Find the fields that are left out of a request that would break it."""
+    repair: Callable[[Template], RepairStep | None] | None = None
+    """Return the repair of messages that would break it beside these fields of a body; None: there is none."""
 
 
 PORTABILITY: dict[str, frozenset[str]] = {

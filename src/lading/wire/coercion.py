@@ -1,4 +1,4 @@
-"""Convert what a caller gives to messages, tools and replies: ``Message`` values, dicts of any wire, SDK objects.
+"""Convert what a caller gives to messages: ``Message`` values, dicts of any provider format, SDK objects.
 
 Cache marks on messages are removed: they move from call to call and are no content. The code that builds the
 request sets new ones; ``wrap`` keeps those that do not move.
@@ -6,31 +6,23 @@ request sets new ones; ``wrap`` keeps those that do not move.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from enum import Enum
 from functools import partial
 from itertools import groupby, takewhile
 from operator import itemgetter
-from typing import Any, NamedTuple, cast
-
-from msgspec.structs import replace
+from typing import Any, cast
 
 from lading import jsonbytes
-from lading.effects import attempt, describe_error
-from lading.errors import IllegalRequest, InputError, WireError
-from lading.jsontypes import DEEPEST_LEVELS, check_json
-from lading.messages import Message, Tool, user_text
-from lading.validation import check_count
+from lading.errors import InputError
+from lading.guard import attempt, describe_error
+from lading.jsontypes import check_json
+from lading.messages import Message, user_text
 from lading.wire import COMMON, Wire, find_wire, list_wires
 from lading.wire.layout import CERTAINLY
-from lading.wire.replies import Reply, SseEvent, make_event
 
 _DEEPEST = 32
-_OUTPUT_LIMIT = ("maxOutputChars", "max_output_chars")
-_FUNCTIONS = ("function", "functionDeclarations", "function_declarations")
-"""Fields of a declaration that hold others."""
 _LEAVES = (str, int, float, bool, type(None))
 
 
@@ -67,7 +59,7 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     if isinstance(given, str):
         given = user_text(given)
     items = list(given) if isinstance(given, list | tuple) else [given]
-    sources = [item if isinstance(item, Message) else _to_dict(item) for item in items]
+    sources = [item if isinstance(item, Message) else to_dict(item) for item in items]
     # A wire with a separate system field has no system items: leading ones are in the common format.
     start = len(list(takewhile(lambda source: _role(source) == "system", sources))) if leads else 0
     chosen = [_choose_wire(source, wire, leads=at < start) for at, source in enumerate(sources)]
@@ -130,106 +122,8 @@ def copy_list(given: object) -> list[Any]:
     return copied
 
 
-class Declared(NamedTuple):
-    """Tools, and a copy of the list that they were read from; None if they were given in another form."""
-
-    given: object
-    tools: tuple[Tool, ...]
-
-
-def declare(given: Iterable[object], *, wire: Wire) -> Declared:
-    """Convert ``Tool`` values or dicts of any wire to tools. Raises InputError, WireError, and IllegalRequest for
-    another provider's own tool."""
-    if not isinstance(given, Iterable):
-        raise InputError(f"tools is of the type {type(given).__name__}; give a list of declarations.")
-    tools: list[Tool] = []
-    for item in given:
-        if isinstance(item, Tool):
-            found: tuple[Tool, ...] = (item,)
-        else:
-            declaration = _to_dict(item)
-            chosen = next((one for one in (wire, *list_wires()) if one.layout.claims_tool(declaration)), wire)
-            found = read_tools([declaration], wire=chosen)
-        tools += found
-    foreign = next((tool for tool in tools if tool.schema is None and tool.origin not in ("", wire.name)), None)
-    if foreign is not None:
-        raise IllegalRequest(
-            f"The tool {foreign.name!r} is one of {foreign.origin}'s own, and {wire.name} has no form for it. "
-            "Offer it as a function with a schema, or leave it out."
-        )
-    # What is nested deeper was refused above.
-    return Declared(plain(given, levels=2 * DEEPEST_LEVELS) if isinstance(given, list) else None, tuple(tools))
-
-
-def read_tools(given: Any, *, wire: Wire) -> tuple[Tool, ...]:
-    """Read the declarations of a request's body. Raises WireError, and InputError for an invalid output limit."""
-    limits: dict[str, int] = {}
-    taken = _take_output_limits(given, limits)
-    tools = wire.read_tools(taken if limits else given)
-    return tuple(replace(tool, max_output_chars=limits.get(tool.name)) for tool in tools) if limits else tools
-
-
-def _take_output_limits(value: Any, limits: dict[str, int], *, levels: int = 4) -> Any:
-    """Take open-multi-agent's ``maxOutputChars`` out of declarations, which providers would refuse with it;
-    ``limits`` gets it by the name of the function. ``levels``: of lists and objects that may declare one."""
-    if isinstance(value, list) and levels:
-        return [_take_output_limits(item, limits, levels=levels - 1) for item in value]
-    if not isinstance(value, dict) or not levels:
-        return value
-    inner = {key: _take_output_limits(value[key], limits, levels=levels - 1) for key in _FUNCTIONS if key in value}
-    function = value.get("function")
-    named = function if isinstance(function, dict) and "name" not in value else value
-    for name in _OUTPUT_LIMIT:
-        if name in value:
-            check_count(value[name], name=name, least=1)
-            limits[str(named.get("name"))] = value[name]
-    return {key: inner.get(key, item) for key, item in value.items() if key not in _OUTPUT_LIMIT}
-
-
-def reply_from(response: object, *, wire: Wire) -> Reply:
-    """Convert a response body (dict, JSON or SDK object), or the events of a stream, which is read to its end, to a
-    reply. Raises WireError, InputError."""
-    if isinstance(response, Reply):
-        return response
-    value = _parse_json(response) if isinstance(response, str | bytes) else plain(response)
-    if isinstance(value, dict):
-        answered = wire.replies.read(jsonbytes.make_finite(value))
-    elif isinstance(response, Iterable):
-        stream = wire.replies.stream(frozenset())
-        for item in response:
-            stream.feed(_convert_event(plain(item)))
-        answered = stream.reply()
-    else:
-        raise InputError(f"A {type(response).__name__} is no response of a provider, nor a stream of one.")
-    return replace(answered, message=messages_from(answered.message, wire=wire)[0])
-
-
-def is_stream(response: object) -> bool:
-    """Whether a response that ``reply_from`` takes is the events of a stream."""
-    return not isinstance(response, Reply | str | bytes) and not isinstance(plain(response), dict)
-
-
-def error_text(error: object) -> str:
-    """Return the text of an error together with the body of an SDK's exception."""
-    bodies = [holder for holder in (getattr(error, "body", None), error) if isinstance(holder, dict)]
-    return "\n".join([str(error), *(json.dumps(body, default=str) for body in bodies)])
-
-
-def _parse_json(response: str | bytes) -> Any:
-    try:
-        return jsonbytes.load(response, read=jsonbytes.read_finite)
-    except ValueError as error:
-        raise WireError(f"The response is no JSON ({error}). Give the whole body.") from error
-
-
-def _convert_event(value: Any) -> SseEvent:
-    """Convert an event of an SDK's stream to the provider's form."""
-    if not isinstance(value, dict):
-        raise WireError(f"A stream gave a {type(value).__name__} where an event is expected.")
-    return make_event(value, name=str(value.get("type", "")))
-
-
-def _to_dict(item: object) -> dict[str, Any]:
+def to_dict(item: object) -> dict[str, Any]:
+    """Return a given message or declaration as a dict. Raises InputError for anything that is none."""
     value = plain(item)
     if not isinstance(value, dict):
         raise InputError(

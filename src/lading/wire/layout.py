@@ -8,10 +8,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from lading.messages import Message, Role, Template
+from lading.messages import Message, Opaque, Part, Role, Template, ToolResult
 from lading.models.card import Card
 from lading.validation import snake_case
+from lading.wire.tool_choice import ToolChoice
 
 Object: TypeAlias = Mapping[str, Any]
 V = TypeVar("V")
@@ -127,6 +129,24 @@ class CacheMarks(Struct, frozen=True):
         changed = any(new is not old for new, old in zip(blocks, content, strict=True))
         return {**item, "content": blocks} if changed else item
 
+    def strip_part(self, part: Part) -> Part:
+        """Return the part without marks on itself and inside it; the same object if there are none."""
+        if isinstance(part, Opaque):
+            value = self.strip(part.value, (0,))
+            return part if value is part.value else replace(part, value=value)
+        if isinstance(part, ToolResult):
+            inner = tuple(map(self.strip_part, part.parts))
+            part = part if inner == part.parts else replace(part, parts=inner)
+        if not part.template or self.field not in part.template:
+            return part
+        template = {key: value for key, value in part.template.items() if key != self.field}
+        return replace(part, template=template or None)
+
+    def strip_message(self, message: Message) -> Message:
+        """Return the message without marks on its parts."""
+        parts = tuple(map(self.strip_part, message.parts))
+        return message if parts == message.parts else message.with_parts(parts)
+
     def put(self, item: Any, mark: Any) -> Any:
         """Return the item with a mark on its last block, unless that has one; the same object without a block."""
         content = item.get("content")
@@ -163,6 +183,8 @@ class Items(Struct, frozen=True):
     """Return the items that a text in place of the list means. None: it has to be a list."""
     continues: str = ""
     """The field with the id of a response, whose conversation the items continue; empty: there is none."""
+    may_be_whole: Callable[[Object], bool] = lambda _body: True
+    """Whether a body is legal with the earlier items in place of that id."""
 
     def read(self, given: Any) -> Any:
         """Return what a body has in this field, as a list if it is a text that means one."""
@@ -184,14 +206,23 @@ class Items(Struct, frozen=True):
         return text if self.spread and isinstance(text, str) and self.spread(text) == items else items
 
 
+class ToolFields(Struct, frozen=True):
+    """The tools of a body."""
+
+    claims: Callable[[Object], bool]
+    """Whether the declaration of a tool is written in this format."""
+    field: str = "tools"
+    choice: ToolChoice | None = None
+    """How requests set some of their tools apart; None: they do not."""
+
+
 class Layout(Struct, frozen=True):
     """The layout of the bodies of one format."""
 
     named: Callable[[str], Object | None]
     """Return the fields in an endpoint's path, such as the model; None if it is not an endpoint of this format."""
     items: Items
-    claims_tool: Callable[[Object], bool]
-    """Whether the declaration of a tool is written in this format."""
+    tools: ToolFields
     unread: frozenset[str]
     """Fields that are not part of the prompt: they do not change what a prompt cache matches."""
     limits: tuple[str, ...]
@@ -200,7 +231,6 @@ class Layout(Struct, frozen=True):
     """Return how many of the first messages are written beside the items."""
     system: str = ""
     """The field with the system messages beside the items; empty: all are among the items."""
-    tools: str = "tools"
     required: Callable[[int], Template] = lambda _answer_tokens: {}
     """Return the fields that a body must have beside the model, for an answer of at most that many tokens."""
     demands: Callable[[Object], Demands] = read_demands
@@ -246,6 +276,12 @@ class Layout(Struct, frozen=True):
         most = answer_tokens + max(budget, thinking_tokens)
         own = (name for name in _ANSWERS if name in self.unread and type(kept.get(name)) is int)
         return kept | {name: min(kept[name], most) for name in own}
+
+    def list_unread(self, body: Template) -> frozenset[str]:
+        """Return the fields of a body that are no part of its prompt: a limit to some tools changes what the model
+        may write, not what it reads."""
+        limit = self.tools.choice.find(body) if self.tools.choice else ""
+        return self.unread | {limit} if limit else self.unread
 
     def is_cached(self, body: bytes) -> bool:
         """Whether the provider caches the prompt of a request: some do so only up to its marks."""

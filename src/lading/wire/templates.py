@@ -1,16 +1,16 @@
 """Read and write provider objects. An object of unexpected shape raises a WireError that names the place.
 
-A template records how an object was written, so that the value read from it is written the same way. It has the
-object's keys in their order: a field that is part of our value has a short code for its original form; every other
-field has the provider's own value. ``fill`` puts the value's fields back. If a code no longer fits the value (a
-string that has become two parts), the general form is written.
+A *template* records how an object was written, so that the value read from it is written the same way. It has the
+object's keys in their order: a field that is part of our value has the code of its original form (``FormCode``, or
+one of the format's own); every other field has the provider's own value. ``fill`` puts the value's fields back. If
+a code no longer fits the value (a string that has become two parts), the general form is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from lading.errors import WireError
 from lading.frozen import FrozenDict
@@ -85,7 +85,8 @@ ABSENT: Final = object()
 Piece: TypeAlias = str | dict[str, Any]
 """One item of a content: plain text, or a part in the provider's format."""
 
-_EMPTY: dict[str, Any] = {"empty": "", "null": None}
+FormCode: TypeAlias = Literal["str", "list", "empty", "empty_list", "null"]
+"""The original form of a field: a string or a list that has something, an empty one of either, or null."""
 
 
 def make_template(source: Mapping[str, Any], codes: Mapping[str, Any], *, path: str) -> Template:
@@ -126,7 +127,7 @@ def fill(template: Template | None, values: Mapping[str, Any]) -> dict[str, Any]
     return filled
 
 
-def find_code(value: Any, path: str) -> str:
+def find_code(value: Any, path: str) -> FormCode:
     """Return the code of an optional text field. Raises WireError for anything but a string or null."""
     if value is None:
         return "null"
@@ -143,12 +144,19 @@ def write_text(text: str, code: Any) -> Any:
 
 def write_empty(code: Any, *, otherwise: Any) -> Any:
     """Return the empty value of that code; ``otherwise`` if the code is not of an empty value."""
-    if code == "empty_list":
-        return []
-    return _EMPTY.get(code, otherwise) if isinstance(code, str) else otherwise
+    match code:
+        case "empty":
+            return ""
+        case "empty_list":
+            return []
+        case "null":
+            return None
+    return otherwise
 
 
-def read_content(value: Any, path: str, *, read_part: Callable[[Any, str], P]) -> tuple[tuple[P | Text, ...], str]:
+def read_content(
+    value: Any, path: str, *, read_part: Callable[[Any, str], P]
+) -> tuple[tuple[P | Text, ...], FormCode]:
     """Return the parts of a content (string, list or null) and its code. Raises WireError for any other type."""
     if value is None:
         return (), "null"
@@ -160,7 +168,7 @@ def read_content(value: Any, path: str, *, read_part: Callable[[Any, str], P]) -
     return parts, "list" if parts else "empty_list"
 
 
-def read_list(value: Any, path: str, *, read_item: Callable[[Any, str], P]) -> tuple[tuple[P, ...], str]:
+def read_list(value: Any, path: str, *, read_item: Callable[[Any, str], P]) -> tuple[tuple[P, ...], FormCode]:
     """Return the items of an optional list and its code. Raises WireError for anything but a list or null."""
     if value is None:
         return (), "null"

@@ -25,7 +25,7 @@ from lading.presets.reactive_agents.steps import STEPS, Step, steps_of
 from lading.presets.reactive_agents.templates import REACT_SYSTEM, REACT_THOUGHT, PromptTemplate, template_for
 from lading.validation import check, check_options, snake_case
 from lading.wire import COMMON, find_wire
-from lading.wire.coercion import declare
+from lading.wire.declarations import declare
 
 MOST_FULL_TOOLS = 20
 """With more tools than this, descriptions are left out."""

@@ -29,7 +29,7 @@ function sessionChart(session, { onSelect, onRange }) {
   function drawPanel(item) {
     const { panel, svg } = item;
     const isNarrow = width < 640;
-    const left = isNarrow ? 44 : LEFT, right = isNarrow ? 4 : RIGHT;
+    const left = isNarrow ? 54 : LEFT, right = isNarrow ? 4 : RIGHT;
     const isLast = panel === panels.at(-1).panel;
     const above = panel.hangs ? 14 : HEAD_ROOM, below = isLast || panel.id === "removed" ? 18 : 6;
     const box = { x: left, y: above, width: width - left - right, height: panel.height };

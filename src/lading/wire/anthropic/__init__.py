@@ -10,11 +10,12 @@ from operator import is_
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.history.repair import Needs, Placement, Repair
+from lading.history.repair_rules import CallNeeds, Needs, Placement, Repair
 from lading.history.validity import Invariant, OpenLoopWhole
-from lading.messages import Message, Opaque, Template, Text, ToolResult
+from lading.messages import Message, Opaque, Reasoning, Template, Text, ToolResult
 from lading.models.card import Card
 from lading.wire import Wire, alternation, layout
+from lading.wire.anthropic.choice import CHOICE
 from lading.wire.anthropic.content_rules import MAX_CACHE_MARKS
 from lading.wire.anthropic.decoding import NAME, ROLES, decode
 from lading.wire.anthropic.encoding import (
@@ -30,6 +31,7 @@ from lading.wire.anthropic.encoding import (
 from lading.wire.anthropic.replies import REPLIES
 from lading.wire.anthropic.rules import RULES, start_check
 from lading.wire.anthropic.state import SERVER_CALLS, is_server_result
+from lading.wire.anthropic.thinking import leave_out_spliced
 from lading.wire.translation import type_of
 
 
@@ -69,15 +71,15 @@ def invariants(card: Card) -> tuple[Invariant, ...]:
 def needs(card: Card) -> Needs:
     """Return the repairs of this format: alternation if the dialect demands it, no empty text (A11), plain ids and
     names (A10), system messages only where the model accepts them (A4), results first (A7), prefill without
-    whitespace at its end (A12, A13)."""
+    whitespace at its end (A12, A13), thinking of one response (A15)."""
     plain = r"[A-Za-z0-9_-]+"
     return replace(
         alternation(card),
-        repair_steps=(partial(_place_system, card), _put_results_first, _drop_nested_blanks),
+        repair_steps=(partial(_place_system, card), _put_results_first, _drop_nested_blanks, leave_out_spliced),
         continues=partial(_is_continued, card),
         no_trailing_space=True,
         no_empty_texts=True,
-        call_id=plain,
+        calls=CallNeeds(plain),
         tool_name=plain,
     )
 
@@ -116,9 +118,10 @@ def _drop_nested_blanks(message: Message, placement: Placement) -> tuple[Message
 
 def _is_continued(card: Card, last: Message, fields: Template) -> bool:
     """Whether the model continues a final assistant message: any model continues a paused turn and a compaction;
-    other messages need a model that accepts prefill, and thinking disabled."""
+    other messages need a model that accepts prefill, thinking disabled, and no thinking in the message."""
     thinking = fields.get("thinking")
     thinks = isinstance(thinking, dict) and thinking.get("type") != "disabled"
+    thinks = thinks or any(isinstance(part, Reasoning) and not part.is_shown for part in last.parts)
     return _is_paused(last) or _ends_in_summary(last) or (card.conduct.prefill and not thinks)
 
 
@@ -167,7 +170,7 @@ def claims_tool(declaration: layout.Object) -> bool:
 LAYOUT = layout.Layout(
     named=layout.match_path_ends("/messages"),
     items=layout.Items("messages", partial(layout.find_role, ROLES), claim, extend=extend),
-    claims_tool=claims_tool,
+    tools=layout.ToolFields(claims_tool, choice=CHOICE),
     leading=count_leading,
     unread=_UNREAD,
     limits=("max_tokens", "thinking.budget_tokens"),

@@ -63,15 +63,15 @@ def count_leading(messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
-    """Whether a run and the message after it are written as one message.
+def joins(group: Sequence[Message], after: Message, *, card: Card) -> bool:
+    """Whether a group and the message after it are written as one message.
 
     Both must be on the same side: results and system messages of other formats are on the user's. Messages of this
     format stay separate, unless the endpoint requires alternating roles. A system message among the messages is
     joined with a user message of another format after it, because otherwise only the assistant may follow it (rule
     A4).
     """
-    before = run[-1]
+    before = group[-1]
     if _find_side(before) != _find_side(after):
         return False
     if card.conduct.dialect in ("bedrock", "strict"):
@@ -257,7 +257,7 @@ def envelope(conversation: Conversation) -> dict[str, Any]:
 
 
 def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
-    """Encode a run of joined messages: one wire message, and a system message after it if the model accepts it."""
+    """Encode a group: one wire message, and a system message after it if the model accepts it."""
     role = messages[0].role
     if role == "assistant" or (is_in_list(messages[0]) and len(messages) == 1):
         return [_write_message(role, messages)]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from lading.wire.anthropic import content_rules
 from lading.wire.anthropic.state import (
     SERVER_CALLS,
+    THINKING,
     MessagesState,
     Reading,
     is_server_result,
@@ -97,10 +98,14 @@ def no_trailing_space(state: MessagesState) -> Iterator[Finding]:
 
 
 def no_prefill(state: MessagesState) -> Iterator[Finding]:
-    """A13: if the model accepts no prefill, a user message is last. A turn that paused at a server tool is sent
-    back unchanged and is not prefill; nor is a compaction."""
-    if state.last.role == "assistant" and not state.card.conduct.prefill and not state.last.is_continued:
+    """A13: if the model accepts no prefill, a user message is last; no model continues a message with thinking. A
+    turn that paused at a server tool is sent back unchanged and is not prefill; nor is a compaction."""
+    if state.last.role != "assistant" or state.last.is_continued:
+        return
+    if not state.card.conduct.prefill:
         yield Finding(f"messages.{state.position - 1}", "this model needs a user message at the end")
+    elif any(state.last.of(*THINKING)):
+        yield Finding(f"messages.{state.position - 1}", "a final assistant message must not contain thinking")
 
 
 ID = re.compile("[a-zA-Z0-9_-]+")

@@ -12,10 +12,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lading.history.repair import Needs, Placement, Repair
+from lading.history.repair_rules import Needs, Placement, Repair
 from lading.messages import Message, Template, ToolCall
 from lading.models.card import Card
 from lading.wire import Wire, alternation, layout
+from lading.wire.gemini.choice import CHOICE
 from lading.wire.gemini.decoding import NAME, decode, find_key, read_role, unites
 from lading.wire.gemini.encoding import (
     ANY_SIGNATURE,
@@ -80,9 +81,9 @@ def find_fields(path: str) -> layout.Object | None:
 
 def claim(item: layout.Object) -> int:
     """Return how certain it is that an object is a content of this format."""
-    if not isinstance(item.get("parts"), list) or "content" in item:
-        return 0
-    return layout.CERTAINLY if read_role(item) else 0
+    # A reply that was cut while the model thought has no parts.
+    has_parts = isinstance(item.get("parts"), list) or (item.get("parts") is None and item.get("role") == "model")
+    return layout.CERTAINLY if has_parts and "content" not in item and read_role(item) else 0
 
 
 def claims_tool(declaration: layout.Object) -> bool:
@@ -117,7 +118,7 @@ def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any] | N
 LAYOUT = layout.Layout(
     named=find_fields,
     items=layout.Items("contents", read_role, claim, unites, extend=extend),
-    claims_tool=claims_tool,
+    tools=layout.ToolFields(claims_tool, choice=CHOICE),
     leading=count_leading,
     unread=frozenset({"generationConfig", "labels", "model", "safetySettings", "serviceTier", "store"}),
     limits=(

@@ -1,7 +1,7 @@
 """Encode our values as a generateContent request: contents and their parts, tools, the body.
 
 A response must name its function and is written without an id where its call has none. A message of another format
-does not say either, so such results share a run with their call.
+does not say either, so such results share a group with their call.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def count_leading(messages: Sequence[Message]) -> int:
     return next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
 
 
-def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
-    """Whether a run and the message after it are written together: results with their calls, because those of other
-    formats do not name their function, and neighbours of one side, unless both are of this format and the endpoint
-    takes them apart."""
-    before = run[-1]
+def joins(group: Sequence[Message], after: Message, *, card: Card) -> bool:
+    """Whether a group and the message after it are written together: results with their calls, because those of
+    other formats do not name their function, and neighbours of one side, unless both are of this format and the
+    endpoint takes them apart."""
+    before = group[-1]
     if after.results and (before.results or before.calls):
         return True
     if _is_models(before) != _is_models(after):
@@ -104,7 +104,7 @@ PARTS = PartTypes(
 
 
 def encode_group(messages: Sequence[Message], card: Card) -> list[Body]:
-    """Encode a run of joined messages: a content of each side, or those that a message had."""
+    """Encode a group of joined messages: a content of each side, or those that a message had."""
     calls = {call.id: (call, message) for message in messages for call in message.calls}
     items: list[Body] = []
     for _, run in groupby(messages, key=_is_models):

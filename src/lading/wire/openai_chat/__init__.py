@@ -7,10 +7,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from lading.history.repair import Needs, Placement, Repair
-from lading.messages import Message, Template
+from lading.history.repair_rules import CallNeeds, Needs, Placement, Repair
+from lading.messages import Message, Reasoning, Template
 from lading.models.card import Card
 from lading.wire import Wire, alternation, layout
+from lading.wire.openai_chat.choice import CHOICE
 from lading.wire.openai_chat.decoding import NAME, PARTS, ROLES, decode
 from lading.wire.openai_chat.encoding import encode_group, envelope, extend, joins
 from lading.wire.openai_chat.replies import REPLIES
@@ -20,13 +21,12 @@ from lading.wire.openai_chat.rules import RULES, ChatState
 def needs(card: Card) -> Needs:
     """Return the repairs of this format: alternation if the dialect demands it, no empty fields (C5, C6), ids of at
     most 40 characters (C7) or as many as the host wants, plain tool names (C8)."""
+    chars = card.conduct.call_id_chars or 0
     return replace(
         alternation(card),
         repair_steps=(_fix_empty_fields,),
         continues=partial(_is_continued, card),
-        may_stay_open=_is_old_style,
-        call_id=rf"[A-Za-z0-9]{{{chars}}}" if (chars := card.conduct.call_id_chars or 0) else r"(?s:.){1,40}",
-        call_id_chars=chars,
+        calls=CallNeeds(rf"[A-Za-z0-9]{{{chars}}}" if chars else r"(?s:.){1,40}", chars, _is_old_style),
         tool_name=r"[A-Za-z0-9_-]{1,64}",
     )
 
@@ -37,12 +37,14 @@ def _is_old_style(message: Message) -> bool:
 
 
 def _fix_empty_fields(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
-    """Drop an empty ``tool_calls`` (C5), and add an empty content to a tool message without one (C6)."""
+    """Drop an empty ``tool_calls`` (C5), and add an empty content to a tool message without one, and to an answer
+    of reasoning alone (C6)."""
     del placement
     template = message.template if message.origin == NAME and message.template else {}
     fields = {key: code for key, code in template.items() if (key, code) != ("tool_calls", "empty_list")}
     empty = template.get("role") == "tool" and not any(result.parts for result in message.results)
-    if empty and template.get("content") != "empty":
+    only_thought = template.get("role") == "assistant" and {*map(type, message.parts)} == {Reasoning}
+    if (empty or only_thought) and template.get("content") != "empty":
         fields["content"] = "empty"
     if fields == template:
         return message, ()
@@ -93,7 +95,7 @@ def claims_tool(declaration: layout.Object) -> bool:
 LAYOUT = layout.Layout(
     named=layout.match_path_ends("/chat/completions"),
     items=layout.Items("messages", partial(layout.find_role, ROLES), claim, extend=extend),
-    claims_tool=claims_tool,
+    tools=layout.ToolFields(claims_tool, choice=CHOICE),
     unread=frozenset(_UNREAD),
     limits=(
         "max_tokens",

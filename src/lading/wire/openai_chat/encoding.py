@@ -49,16 +49,16 @@ def is_movable(part: object) -> TypeGuard[Image | File]:
     return isinstance(part, Image) or inline_file
 
 
-def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
-    """Whether a run and the message after it are written as one group.
+def joins(group: Sequence[Message], after: Message, *, card: Card) -> bool:
+    """Whether a group and the message after it are written as one group.
 
     Consecutive results are, unless all are of this format, so that their images can follow the last result. For a
     chat template, so are neighbours of one role, results with the user message after them, and a system message
     with its neighbours: ``split_runs`` finds whether it is in front.
     """
-    if "system" in (run[-1].role, after.role) and is_flat(card):
+    if "system" in (group[-1].role, after.role) and is_flat(card):
         return True
-    return _shares_message(run, after, card)
+    return _shares_message(group, after, card)
 
 
 def split_runs(messages: Sequence[Message], card: Card) -> Sequence[Sequence[Message]]:

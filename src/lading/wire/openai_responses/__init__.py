@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import is_
 from types import MappingProxyType
 from typing import Any, cast
@@ -10,14 +10,15 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.history.repair import Needs, Placement, Repair
+from lading.history.repair_rules import CallNeeds, Needs, Placement, Repair
 from lading.history.validity import Invariant
 from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolResult
 from lading.models.card import Card
 from lading.wire import Wire, layout, list_wires
+from lading.wire.openai_responses.choice import CHOICE
 from lading.wire.openai_responses.decoding import PARTS, decode, read_part
 from lading.wire.openai_responses.encoding import MAX_ID_CHARS, count_leading, encode_group, envelope, joins
-from lading.wire.openai_responses.items import NAME, USER_PARTS, claim, read_role, spread, unites
+from lading.wire.openai_responses.items import NAME, USER_PARTS, claim, read_role, read_type, spread, unites
 from lading.wire.openai_responses.replies import REPLIES
 from lading.wire.openai_responses.rules import RULES, ItemState
 
@@ -45,9 +46,19 @@ def needs(card: Card) -> Needs:
     return Needs(
         repair_steps=(_drop_last_reasoning, _fit_blocks),
         continues=lambda _last, _fields: True,
-        call_id=rf"(?s:.){{1,{MAX_ID_CHARS}}}",
+        calls=CallNeeds(rf"(?s:.){{1,{MAX_ID_CHARS}}}", are_stored=_has_reference),
         tool_name=r"[A-Za-z0-9_-]{1,64}",
     )
+
+
+def _has_reference(message: Message) -> bool:
+    return any(isinstance(part, Opaque) and read_type(part.value) == "item_reference" for part in message.parts)
+
+
+def _may_be_whole(body: Mapping[str, Any]) -> bool:
+    """Whether no item refers to one of the provider that the request says is not stored (R7)."""
+    refers = (read_type(item) == "item_reference" for item in body["input"])
+    return body.get("store") is not False or not any(refers)
 
 
 def _drop_last_reasoning(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
@@ -82,6 +93,8 @@ def _fit_part(part: Part, place: str) -> Iterator[Part]:
         case Text(template={"block": {"type": kind}}) if kind not in _TEXTS_OF[place]:
             kept = {key: code for key, code in (part.template or {}).items() if key != "block"}
             yield replace(part, template=kept or None)
+        case Opaque(value={"role": "assistant", "content": None}):
+            return  # Chat Completions writes an empty answer so.
         case Opaque(value={"role": "assistant", "content": [*blocks]}) if any(map(_is_of_others, blocks)):
             for at, block in enumerate(blocks):
                 read = read_part(block, f"content.{at}")
@@ -129,8 +142,16 @@ def claims_tool(declaration: layout.Object) -> bool:
 
 LAYOUT = layout.Layout(
     named=layout.match_path_ends("/responses"),
-    items=layout.Items("input", read_role, claim, unites, spread=spread, continues="previous_response_id"),
-    claims_tool=claims_tool,
+    items=layout.Items(
+        "input",
+        read_role,
+        claim,
+        unites,
+        spread=spread,
+        continues="previous_response_id",
+        may_be_whole=_may_be_whole,
+    ),
+    tools=layout.ToolFields(claims_tool, choice=CHOICE),
     leading=count_leading,
     system="instructions",
     unread=_UNREAD,

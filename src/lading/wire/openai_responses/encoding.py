@@ -44,11 +44,11 @@ def count_leading(messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
-    """Whether a run and the message after it are written together: calls of custom tools and their results, because
-    the type of a result depends on its call."""
+def joins(group: Sequence[Message], after: Message, *, card: Card) -> bool:
+    """Whether a group and the message after it are written together: calls of custom tools and their results,
+    because the type of a result depends on its call."""
     del card
-    first = run[0]
+    first = group[0]
     return bool(after.results) and any(_read_call_type(call, first) != "function_call" for call in first.calls)
 
 
@@ -154,7 +154,8 @@ class _AnswerWriter:
                 encrypted = {} if part.data is None else {"encrypted_content": part.data}
                 self.items.append(fill(part.template or {"type": "reasoning", "summary": []}, encrypted))
             case Opaque() if native:
-                self.items.append(dict(copy_json(part.value, "item")))
+                is_call = type_of(part).endswith("_call")
+                self.items.append(fill(part.value, self._strip({}) if is_call else {}))
             case Reasoning():
                 pass
             case _:

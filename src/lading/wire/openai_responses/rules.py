@@ -7,11 +7,13 @@ Unreadable values are ignored there, and a rule reports them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from lading.history.repair_rules import Placement, Repair, RepairStep
+from lading.messages import Message, Part, Reasoning, Template
 from lading.models.card import Card
 from lading.wire.checking import Finding, Rule, quote_value
 from lading.wire.openai_responses.encoding import MAX_ID_CHARS
@@ -24,6 +26,7 @@ from lading.wire.openai_responses.items import (
     USER_PARTS,
     read_type,
 )
+from lading.wire.openai_responses.items import NAME as FORMAT
 
 Item = Mapping[str, Any]
 
@@ -149,6 +152,24 @@ def nothing_stored(state: ItemState, item: Item) -> Iterator[Finding]:
         yield Finding(f"{state.here}.encrypted_content", "must hold the encrypted content, as nothing is stored")
 
 
+def find_repair(fields: Template) -> RepairStep | None:
+    """Return the repair of R7: reasoning that the provider knows by its id alone is left out."""
+    return _drop_bare_reasoning if fields.get("store") is False else None
+
+
+def _drop_bare_reasoning(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    del placement
+    parts = tuple(part for part in message.parts if not _is_bare(part))
+    if message.origin != FORMAT or len(parts) == len(message.parts):
+        return message, ()
+    detail = "store is false, and the reasoning has no encrypted content"
+    return message.with_parts(parts), (Repair("reasoning_left_out", detail),)
+
+
+def _is_bare(part: Part) -> bool:
+    return isinstance(part, Reasoning) and part.data is None and not part.is_shown
+
+
 def envelope_shape(state: ItemState) -> Iterator[Finding]:
     """R11, the envelope: instructions are a string, tools a list of objects with a type, functions with a name."""
     instructions, given = state.envelope.get("instructions"), state.envelope.get("input")
@@ -231,7 +252,7 @@ RULES: tuple[Rule, ...] = (
     Rule("R2", "E", at_end=calls_answered),
     Rule("R3", "E", at_message=ids_unique),
     Rule("R4", "E", at_message=reasoning_followed, at_end=reasoning_followed_at_end),
-    Rule("R7", "E", at_message=nothing_stored),
+    Rule("R7", "E", at_message=nothing_stored, repair=find_repair),
     Rule("R11", "E", verified=False, at_start=envelope_shape, at_message=item_shape, at_end=some_item),
     Rule("R12", "E", verified=False, at_message=part_types),
     Rule("R13", "E", verified=False, at_message=answered_once),

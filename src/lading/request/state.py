@@ -1,6 +1,6 @@
 """State between requests: the last request, and the calibration of the session's counter.
 
-Both are values. A pack works with the ``Known`` that it began with; recording its request replaces it.
+Both are values. A pack works with the ``RequestState`` that it began with; recording its request replaces it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from lading.frozen import ReadOnly
 from lading.history.history import History, has_media
 from lading.history.log import Edit, Reported
 from lading.settings import Settings
-from lading.tokens.calibration import ENOUGH, ESTIMATED, EXACT, UNSENT, Calibration, Figure, RequestCount
+from lading.tokens.calibration import ENOUGH, Calibration
+from lading.tokens.plausibility import ESTIMATED, EXACT, UNSENT, Figure, RequestCount
 
 _log = logging.getLogger("lading")
 
@@ -55,7 +56,7 @@ class Last(Struct, frozen=True):
     """Whether it was made for another model, whose prompt cache this model cannot read."""
 
 
-class Known(Struct, frozen=True):
+class RequestState(Struct, frozen=True):
     """The last request, and the calibration of the session's counter."""
 
     calibration: Calibration
@@ -79,7 +80,7 @@ class Known(Struct, frozen=True):
         """Whether a request that extends the last one also extends the one of the last learned report."""
         return (self.last.learned or self.last.kept) and not self.had_tail
 
-    def for_other_tools(self) -> Known:
+    def for_other_tools(self) -> RequestState:
         """Drop the calibration: providers count tools differently from text, and a fit over requests with different
         tools mistakes one for the other."""
         return replace(self, last=replace(self.last, kept=False), calibration=self.calibration.reset())
@@ -100,8 +101,9 @@ class Known(Struct, frozen=True):
     def is_cold(self, settings: Settings, at_s: float | None) -> bool:
         """Whether the prompt cache holds nothing of the last request at this time."""
         last = self.last
-        idle_s = None if at_s is None or last.at_s is None else at_s - last.at_s
-        return last.is_foreign or is_cold(idle_s=idle_s, ttl_s=settings.cache_ttl_s)
+        if last.is_foreign or at_s is None or last.at_s is None:
+            return last.is_foreign
+        return is_cold(idle_s=at_s - last.at_s, ttl_s=settings.cache_ttl_s)
 
     def past(self, settings: Settings, history: History, *, edits: Sequence[Edit], refused: bool) -> Past:
         """Return the facts about earlier requests for strategies. ``refused``: the last one was too long. Reports
@@ -126,29 +128,29 @@ class Known(Struct, frozen=True):
         last = self.last
         return bool(last.call) and not last.is_foreign and (last.entries, last.edits) == (entries, edits)
 
-    def cut(self, items: int) -> Known:
+    def cut(self, items: int) -> RequestState:
         """Return the state after a withdrawal that leaves at most ``items`` items of the last request visible."""
         counted = self.last.counted
         if items >= counted.messages:
             return self
         return replace(self, last=replace(self.last, counted=replace(counted, messages=items)))
 
-    def start_from(self, calibration: Calibration) -> Known:
+    def start_from(self, calibration: Calibration) -> RequestState:
         """Start from another session's calibration for the same model."""
         return replace(self, calibration=replace(calibration, last=None, surprises=0))
 
-    def with_usage(self, usage: Reported | None, settings: Settings, *, history: History) -> Known:
+    def with_usage(self, usage: Reported | None, settings: Settings, *, history: History) -> RequestState:
         """Calibrate by the reported usage of the last request, once. Reports above the window, impossible reports
         and reports of requests with images or documents change no calibration."""
         if usage is None or not self.awaits_report:
             return self
-        known = self.with_accepted(usage, settings)
-        known = replace(known, figure=self.figure.follow(usage.input_tokens, self.last.counted))
+        state = self.with_accepted(usage, settings)
+        state = replace(state, figure=self.figure.follow(usage.input_tokens, self.last.counted))
         is_more = usage.input_tokens > settings.budget.window_tokens
         if is_more or self._had_media(history) or self._believes(usage.input_tokens, settings, history):
-            return known._learn(0 if is_more else usage.input_tokens, history)
+            return state._learn(0 if is_more else usage.input_tokens, history)
         calibration = self.calibration.distrust() if usage.input_tokens else None
-        known = known._learn(0, history)
+        state = state._learn(0, history)
         if not self.has_doubted:
             _log.warning(
                 "The session %s: %d input tokens were reported where %d were counted. That cannot be: counts are "
@@ -157,29 +159,29 @@ class Known(Struct, frozen=True):
                 usage.input_tokens,
                 self.last.counted.tokens,
             )
-        return replace(known, calibration=calibration or known.calibration, has_doubted=True)
+        return replace(state, calibration=calibration or state.calibration, has_doubted=True)
 
-    def with_accepted(self, usage: Reported | None, settings: Settings) -> Known:
+    def with_accepted(self, usage: Reported | None, settings: Settings) -> RequestState:
         """Record an accepted input size. Sizes above the window cover several requests and are ignored."""
         tokens = usage.input_tokens if usage else 0
         is_more = self.accepted_tokens < tokens <= settings.budget.window_tokens
         return replace(self, accepted_tokens=tokens) if is_more else self
 
-    def with_refusal(self, tokens: int, history: History) -> Known:
+    def with_refusal(self, tokens: int, history: History) -> RequestState:
         """Calibrate by a "prompt too long" error that counted ``tokens``; 0: unknown, the calibration that
         predicted a fit is dropped."""
         if tokens:
             return self._learn(tokens, history, certain=True)
         return replace(self, last=replace(self.last, learned=True), calibration=self.calibration.reset())
 
-    def distrust(self) -> Known | None:
+    def distrust(self) -> RequestState | None:
         """Drop a calibration from fewer than ``ENOUGH`` reports, so that one wrong report cannot end a session.
         Returns None where there is none or it rests on enough reports."""
         if not 0 < self.calibration.seen < ENOUGH:
             return None
         return replace(self, last=replace(self.last, kept=False), calibration=self.calibration.reset())
 
-    def _learn(self, tokens: int, history: History, *, certain: bool = False) -> Known:
+    def _learn(self, tokens: int, history: History, *, certain: bool = False) -> RequestState:
         if not self.awaits_report:
             return self
         last = self.last
@@ -201,3 +203,8 @@ class Known(Struct, frozen=True):
     def _had_media(self, history: History) -> bool:
         shown = history.view.items[: self.last.counted.messages]
         return history.has_media and any(has_media(item.message) for item in shown)
+
+
+def start_state(settings: Settings) -> RequestState:
+    """Return the state before the first request."""
+    return RequestState(Calibration().for_model(settings.card.provider, settings.card.name))
