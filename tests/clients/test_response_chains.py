@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import NOT_GIVEN, AsyncOpenAI, OpenAI
+from openai import NOT_GIVEN, AsyncOpenAI, BadRequestError, OpenAI
 
 from lading import SessionOptions
+from lading.addresses import RESTORE
 from lading.clients import wrap
 from lading.events import CompactionApplied, Event, Restored, Unpacked
-from lading.testing import FakeModel, NeedleTask, Say, StrictProvider
+from lading.testing import FakeModel, NeedleTask, Say, StrictProvider, Use
 from tests.clients.agents import MODELS, Entered, awaited, each, openai_client
 
 MODEL = MODELS["openai_responses"]
@@ -162,4 +163,60 @@ def test_other_state_of_the_provider_is_left_to_it(field: str) -> None:
         client.responses.create(model=MODEL, input="a", **{field: given})
         assert provider.requests[0].body[field] == given
         assert [event.what for event in events if isinstance(event, Unpacked)] == [f"the field {field}"]
+        client.close()
+
+
+READ = {"type": "function", "name": "read", "parameters": {"type": "object"}}
+BOTH = Say(calls=(Use(RESTORE, {"address": "#1"}), Use("read", {"path": "a"})))
+
+
+@pytest.mark.parametrize("kind", [OpenAI, AsyncOpenAI])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("knows", [False, True], ids=["restarted", "background"])
+def test_a_call_of_restore_that_only_the_provider_has_is_answered(kind: Any, stream: bool, knows: bool) -> None:
+    """Without an output for it the provider would refuse whatever continues the response."""
+
+    async def talk() -> None:
+        client: Any = wrap(openai_client(provider, kind))
+        said = await awaited(client.responses.create(model=MODEL, input="Read it.", tools=[READ]))
+        (call,) = [item for item in said.output if item.type == "function_call"]
+        if not knows:
+            client.lading.conversations.close()
+            client = wrap(openai_client(provider, kind))
+        fields: dict[str, Any] = {"background": True} if knows else {}
+        output = {"type": "function_call_output", "call_id": call.call_id, "output": "plum"}
+        answer = await awaited(
+            client.responses.create(
+                model=MODEL, input=[output], tools=[READ], previous_response_id=said.id, stream=stream, **fields
+            )
+        )
+        if stream:
+            text = "".join([event.delta async for event in each(answer) if "text.delta" in event.type])
+        else:
+            text = answer.output_text
+        assert text == "It is plum."
+        client.lading.conversations.close()
+
+    with StrictProvider(FakeModel([BOTH, Say("It is plum.")])) as provider:
+        asyncio.run(talk())
+        *_, found, last = provider.requests
+        assert (found.method, last.body["previous_response_id"]) == ("GET", found.path.rpartition("/")[2])
+        restored, given = last.body["input"]
+        assert ("not available" in restored["output"]) != knows
+        assert given["output"] == "plum"
+
+
+def test_a_refusal_for_another_reason_is_the_callers() -> None:
+    """Here an output of the caller is missing, and the response has no call of an own tool."""
+    asked = Say(calls=(Use("read", {"path": "a"}),))
+    with StrictProvider(FakeModel([asked, Say("Done.")])) as provider:
+        client: Any = wrap(openai_client(provider))
+        said = client.responses.create(model=MODEL, input="Read it.", tools=[READ])
+        client.lading.conversations.close()
+        client = wrap(openai_client(provider))
+        with pytest.raises(BadRequestError, match="call"):
+            client.responses.create(model=MODEL, input="And now?", tools=[READ], previous_response_id=said.id)
+        assert [request.method for request in provider.requests] == ["POST", "POST", "GET"]
+        with pytest.raises(BadRequestError, match="not found"):
+            client.responses.create(model=MODEL, input="And now?", previous_response_id="resp_unknown")
         client.close()

@@ -14,16 +14,18 @@ from contextlib import closing
 from functools import partial
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 from lading.exchange.call import find_wire_by_path, report_unpacked
 from lading.exchange.conversations import Conversations
-from lading.exchange.exchange import Deliver, Effect, ExchangeSteps, Read, Response, Send, exchange
+from lading.exchange.exchange import Deliver, Effect, ExchangeSteps, Fetch, Read, Response, Send, exchange
 from lading.request.summary_calls import CALLER
 from lading.session.async_session import in_thread
 
 SESSION_HEADER = "x-lading-session"
 """Header with the session name of a request; removed before the request is sent."""
 _REPLACED = frozenset({"content-length", "transfer-encoding"})
+_OF_CONTENT = _REPLACED | {"content-type", "content-encoding", "idempotency-key"}
 _DECODED = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 _ONE: Mapping[str, Any] = MappingProxyType({"stream": True, "follow_redirects": False})
 """How the original client sends: the packing client follows redirects, so that its responses have their history."""
@@ -45,7 +47,7 @@ class Transport:
         flight = _HttpExchange(self._http, request, steps)
         if (effect := self._advance(flight, None)) is None:
             return self._inner.send(request, **_ONE)
-        while isinstance(effect, Send | Read):
+        while isinstance(effect, Send | Read | Fetch):
             effect = self._advance(flight, effect)
         if isinstance(effect, Deliver):
             next(steps, None)
@@ -62,6 +64,9 @@ class Transport:
             if isinstance(effect, Send):
                 response = self._inner.send(flight.request(effect.body), **_ONE)
                 return steps.send(flight.receive(response, response.iter_bytes()))
+            if isinstance(effect, Fetch):
+                found = self._inner.send(flight.find(effect.id))
+                return steps.send(found.content if found.is_success else b"")
             if effect is None:
                 return next(steps, None)
             return steps.send(flight.response.read() if isinstance(effect, Read) else next(flight.chunks, None))
@@ -110,7 +115,7 @@ class AsyncTransport:
         flight = _HttpExchange(self._http, request, steps)
         if (effect := await self._advance(flight, None)) is None:
             return await self._inner.send(request, **_ONE)
-        while isinstance(effect, Send | Read):
+        while isinstance(effect, Send | Read | Fetch):
             effect = await self._advance(flight, effect)
         if isinstance(effect, Deliver):
             next(steps, None)
@@ -132,6 +137,9 @@ class AsyncTransport:
             if isinstance(effect, Send):
                 response = await self._inner.send(flight.request(effect.body), **_ONE)
                 return steps.send(flight.receive(response, response.aiter_bytes()))
+            if isinstance(effect, Fetch):
+                found = await self._inner.send(flight.find(effect.id))
+                return await in_thread(partial(steps.send, found.content if found.is_success else b""))
             if isinstance(effect, Read):
                 return await in_thread(partial(steps.send, await flight.response.aread()))
             if effect and (chunk := await anext(flight.chunks, None)) is not None:
@@ -180,6 +188,13 @@ class _HttpExchange:
         made = self._request
         headers = [(key, value) for key, value in made.headers.multi_items() if key.lower() not in _REPLACED]
         return self._http.Request(made.method, made.url, headers=headers, content=body, extensions=made.extensions)
+
+    def find(self, response_id: str) -> Any:
+        """Return the request for a stored response of this endpoint."""
+        made = self._request
+        headers = [(key, value) for key, value in made.headers.multi_items() if key.lower() not in _OF_CONTENT]
+        url = made.url.copy_with(path=f"{made.url.path}/{quote(response_id, safe='')}")
+        return self._http.Request("GET", url, headers=headers, extensions=made.extensions)
 
     def receive(self, response: Any, chunks: Any) -> Response:
         """Keep a response and its byte iterator; return its status and type."""

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from lading.exchange.call import PackedCall, begin
+from lading.exchange.continued import answer_own, read_previous
 from lading.exchange.conversations import Conversations
 from lading.exchange.streamed import StreamedAnswer
 from lading.wire import Wire
@@ -32,6 +33,12 @@ class Read(Struct, frozen=True):
 
 class Chunk(Struct, frozen=True):
     """Read the next bytes of a streamed response. The result is these bytes, or None at the end."""
+
+
+class Fetch(Struct, frozen=True):
+    """Get the stored response of this id from the provider. The result is its content; empty if there is none."""
+
+    id: str
 
 
 class Deliver(Struct, frozen=True):
@@ -53,7 +60,7 @@ class Response(Struct, frozen=True):
         return 200 <= self.status < 300
 
 
-Effect: TypeAlias = Send | Read | Chunk | Deliver
+Effect: TypeAlias = Send | Read | Chunk | Fetch | Deliver
 ExchangeSteps: TypeAlias = Generator[Effect, Any, None]
 """A call in progress. It packs and stores before its first effect and after the results of ``Read`` and of the last
 ``Chunk``; it ends after a ``Deliver``. Without any effect it is not packed: send the caller's request unchanged."""
@@ -66,6 +73,7 @@ def exchange(
     the endpoint, which may contain fields of the request."""
     call = begin(conversations, body, wire=wire, name=name, path=path)
     if call is None:
+        yield from _continue(conversations, body, wire)
         return
     end = call.release
     try:
@@ -86,6 +94,27 @@ def exchange(
         raise
     finally:
         end()
+
+
+def _continue(conversations: Conversations, body: bytes, wire: Wire) -> ExchangeSteps:
+    """Send a request that is not packed, if it continues a response by its id; once more if that has own calls."""
+    previous = read_previous(body, wire)
+    if not previous:
+        return
+    response: Response = yield Send(body)
+    if response.status == 400:
+        refusal: bytes = yield Read()
+        try:
+            answered = answer_own(body, (yield Fetch(previous)), wire=wire, find_log=conversations.find_log_with)
+        except Exception:  # noqa: BLE001 - the provider's error tells the caller more than ours
+            answered = None
+        if answered is None:
+            yield Deliver(refusal)
+            return
+        yield Send(answered)
+    while (chunk := (yield Chunk())) is not None:
+        yield Deliver(chunk)
+    yield Deliver(b"")
 
 
 def _send(call: PackedCall, body: bytes) -> Generator[Effect, Any, tuple[Response, bytes]]:

@@ -158,6 +158,8 @@ class StoredResponses:
     def __init__(self) -> None:
         """Begin without any."""
         self._kept: dict[str, list[Any]] = {}
+        self.replies: dict[str, Mapping[str, Any]] = {}
+        """The stored responses by their ids."""
 
     def expand(self, body: Mapping[str, Any]) -> dict[str, Any] | ErrorResponse:
         """Return the request with the earlier items of its history, or an error if that is unknown."""
@@ -173,6 +175,7 @@ class StoredResponses:
         """Store the request and its reply, unless the request says otherwise."""
         if body.get("store") is not False:
             self._kept[reply["id"]] = [*list_items(whole), *reply["output"]]
+            self.replies[reply["id"]] = reply
 
 
 FORMAT = ProviderFormat(

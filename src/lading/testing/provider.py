@@ -31,6 +31,7 @@ PATHS = {
     "/v1/responses": openai_responses.FORMAT,
 }
 MODELS = ("/v1/models", gemini.MODELS)
+RESPONSES = "/v1/responses/"
 MODEL = "lading-script"
 """The only model in the list of models. A request may name any model, and the card of that name sets the rules."""
 KEYS = ("authorization", "x-api-key", "x-goog-api-key")
@@ -66,9 +67,10 @@ class StrictProvider:
         forms = (*PATHS.values(), gemini.FORMAT)
         self._caches = {form.wire: PromptCache(min_prefix_tokens=min_prefix_tokens) for form in forms}
         self._issued = IssuedReplies()
-        self._stored: dict[str, MessageThreads | openai_responses.StoredResponses] = {
+        self._responses = openai_responses.StoredResponses()
+        self._stored: Mapping[str, MessageThreads | openai_responses.StoredResponses] = {
             "anthropic": MessageThreads(),
-            "openai_responses": openai_responses.StoredResponses(),
+            "openai_responses": self._responses,
         }
         self._foreign = foreign
         self._port = port
@@ -134,6 +136,8 @@ class StrictProvider:
         form = gemini.FORMAT if path.startswith(gemini.MODELS) else form
         if request.method == "GET" and path in MODELS:
             return Answer(200, dump(form.write_models(MODEL)))
+        if request.method == "GET" and (found := self._responses.replies.get(path.removeprefix(RESPONSES))):
+            return Answer(200, dump(found))
         return _refuse(form, ErrorResponse(404, f"Invalid URL ({request.method} {path})"))
 
     def _answer_call(self, form: ProviderFormat, request: Request, *, keyed: bool) -> Answer:

@@ -1,0 +1,55 @@
+"""Requests that continue a response by its id and are sent as they are: no log has it, or they cannot be whole.
+
+The provider refuses one if the model had also called own tools in that response, which the caller cannot answer, as
+it never saw them. It is sent once more, with their outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lading import jsonbytes
+from lading.exchange.chains import FoundLog
+from lading.messages import Conversation, Message, Text, ToolResult
+from lading.models.catalog import find_card
+from lading.session.own_tools import ALL
+from lading.wire import Wire, encode
+
+_GONE = "The result is not available any more. Go on with what you have, or read it again from its source."
+_OWN = frozenset([tool.name for tool in ALL])
+
+
+def read_previous(body: bytes, wire: Wire) -> str:
+    """Return the id of the response that a request continues; empty if it continues none."""
+    field = wire.layout.items.continues
+    if not field or f'"{field}"'.encode() not in body:
+        return ""
+    try:
+        value = jsonbytes.load(body)
+    except ValueError:
+        return ""
+    previous = value.get(field) if isinstance(value, dict) else ""
+    return previous if isinstance(previous, str) else ""
+
+
+def answer_own(
+    body: bytes, response: bytes, *, wire: Wire, find_log: Callable[[str], FoundLog | None]
+) -> bytes | None:
+    """Return the request with outputs for the own calls of the response that it continues; None if it has none.
+    Raises ValueError, LadingError."""
+    value, items = jsonbytes.load(body), wire.layout.items
+    reply = wire.replies.read(jsonbytes.load(response))
+    log = find_log(reply.id)
+    known = {result.call_id: result for entry in log.entries for result in entry.message.results} if log else {}
+    outputs = [
+        known.get(call.id) or ToolResult(call.id, (Text(_GONE),), is_error=True, name=call.name)
+        for call in reply.message.calls
+        if call.name in _OWN
+    ]
+    given: Any = items.read(value[items.field])
+    if not outputs or not isinstance(given, list):
+        return None
+    conversation = Conversation(tuple(Message("tool", (output,)) for output in outputs), origin=wire.name)
+    added = encode(conversation, wire, card=find_card(str(value.get("model", "")))[0])[items.field]
+    return jsonbytes.dump(value | {items.field: [*added, *given]})
