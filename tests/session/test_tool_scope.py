@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lading import Message, Pack, Session, TaskOptions, Text, Tool, ToolCall, tool_result, verify
-from lading.addresses import SEARCH_TOOLS
+from lading.addresses import RESTORE, SEARCH_TOOLS
 from lading.errors import InputError
 from lading.jsonbytes import dump, load
 from lading.messages import Opaque
@@ -170,6 +170,27 @@ def test_without_a_step_nothing_is_recorded_or_changed() -> None:
         pack = session.pack(TOOLS)
         assert pack.manifest.place.tools == ""
         assert "tool_choice" not in pack.request
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize(("model", "wire"), FORMATS)
+def test_what_a_step_offered_is_not_what_later_openings_start_from(model: str, wire: str, ends: bool) -> None:
+    """A session that goes on without the step, under another model: its last request counts, not the step's."""
+    store = MemoryStore()
+    with Session(model, wire=wire, store=store) as session:
+        session.add("Compare the vendors.")
+        begun(session, "s1", "search_web")
+        if ends:
+            session.begin(None)
+            session.add([Message("assistant", (Text("Done."),))]).add("And now?").pack(TOOLS[:1])
+    for number in range(3):
+        with Session("gpt-4o", wire="openai_chat", store=store) as session:
+            session.add([Message("assistant", (Text("Done."),))]).add(f"Go on {number}.")
+            pack = session.pack(TOOLS[1:], fields={"temperature": 0.9}) if not number else session.pack()
+        named = [tool["function"]["name"] for tool in pack.request["tools"]]
+        assert named == [*(tool.name for tool in TOOLS[1:]), RESTORE]
+        assert (pack.request["model"], pack.request["temperature"]) == ("gpt-4o", 0.9)
+        assert (pack.manifest.place.tools, pack.violations) == ("", ())
 
 
 def test_step_only_sends_the_step_s_tools_alone_and_the_bill_says_what_it_costs() -> None:

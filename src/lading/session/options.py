@@ -313,10 +313,11 @@ def load_offer(
 
 
 def _load_given(engine: Engine, frame: Frame, store: SessionStore) -> tuple[tuple[Tool, ...], Template | None]:
-    """Load the tools and fields as the caller gave them: a request may offer others."""
+    """Load the tools and fields as the caller gave them: a request of a step may offer others. The next offers all,
+    unless a step begins."""
     blob = partial(store.blob, *engine.settings.owner)
-    if engine.recorder.tools:
-        given = load_tool_record(blob(digest=engine.recorder.tools))
+    if digest := engine.recorder.tools:
+        engine.recorder.tools, given = "", load_tool_record(blob(digest=digest))
         frame = replace(frame, tools=given.tools, template=given.template)
     return load_frame(frame, lambda digest: blob(digest=digest))
 
