@@ -32,7 +32,7 @@ TIMEOUT_S = 60.0
 
 class SummaryRequest(Struct, frozen=True):
     """A request for a summary. All but ``instructions`` is data, fenced as such, without reasoning, signatures,
-    bytes and secrets."""
+    bytes and what looks like a secret."""
 
     instructions: str
     text: str
