@@ -122,7 +122,7 @@ def test_a_strategy_that_failed_in_an_attempt_that_was_given_up_is_not_overruled
 
     wordy = Tool("read", "word " * 1_500, {"type": "object", "properties": {}})
     engine = Engine(settings(2_000, strategy=Strategy("first", fail_first), strict=False))
-    engine.append([user_text("word " * 1_000)])
+    engine.append([user_text("Go."), said("Yes?"), user_text("word " * 1_000)])
     pack = engine.pack(tools=(wordy,), template=template("openai_chat"))
     assert len(rooms) > 1
     assert [type(event) for event in pack.events] == [ToolsReduced]
@@ -311,3 +311,30 @@ def _until_edited(engine: Engine) -> Pack:
                 return pack
         engine.append([message])
     raise AssertionError("the window was never full")
+
+
+@given(st.integers(1, 60), st.integers(0, 8), st.booleans())
+def test_no_strategy_is_asked_where_the_opening_messages_do_not_fit(window: int, rounds: int, offers: bool) -> None:
+    asked: list[Arrival] = []
+    watching = Strategy("watching", admit=lambda arrival, _pressure: asked.append(arrival))
+    tools = TOOLS if offers else ()
+
+    def requested(window: int, rounds: int) -> Pack | WindowExceeded:
+        engine = Engine(settings(window, strategy=watching))
+        engine.append(tool_loop(rounds))
+        asked.clear()
+        try:
+            return engine.pack(tools=tools)
+        except WindowExceeded as error:
+            return error
+
+    if isinstance(requested(window, 0), Pack):
+        return
+    refused = requested(window, rounds)
+    assert isinstance(refused, WindowExceeded)
+    assert asked == []
+    # The window that the error asks for is the least in which the conversation can begin.
+    least = sum(refused.counts.values()) - refused.counts["slack"]
+    assert f"needs at least {least} tokens and has room for {window} " in str(refused)
+    assert isinstance(requested(least, 0), Pack)
+    assert isinstance(requested(least - 1, 0), WindowExceeded)

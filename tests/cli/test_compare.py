@@ -229,17 +229,6 @@ def test_sessions_without_a_call_are_nothing_to_compare(tmp_path: Path) -> None:
     assert "There is no call to compare by" in ended.err
 
 
-def test_a_session_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
-    records = [{"id": name, "model": "gpt-4o", "messages": [user("Hi."), reply()]} for name in ("good", "bad")]
-    records[1]["messages"][0]["content"] = [{"type": "odd", "n": float("nan")}]  # type: ignore[index]
-    path.write_text("".join(json.dumps(item) + "\n" for item in records))
-    ended = lading("compare", path, "--json")
-    assert ended.code == 0
-    assert ended.data["settings"]["sessions"] == "1"
-    assert "The session is left out" in ended.err
-
-
 @pytest.mark.parametrize("name", [name for name in HOSTILE if name != "one long line"])
 def test_hostile_sessions_are_compared(tmp_path: Path, name: str) -> None:
     text = HOSTILE[name]

@@ -88,24 +88,54 @@ def test_session_ids_never_become_paths(tmp_path: Path) -> None:
     assert lading("verify", tmp_path / "store", "--json").data["manifests"] == 2 * len(names)
 
 
-@pytest.mark.parametrize("where", ["message", "tool schema", "body field"])
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_a_number_that_json_cannot_carry_is_named(tmp_path: Path, where: str, number: str) -> None:
+FIRST_LOST = {"message 0": 1, "message 2": 2, "message 5": 4, "tool schema": 1, "body field": 1}
+"""Where a number is that JSON cannot carry, and the first of three calls that has no request."""
+
+
+def written_with(number: str, where: str, folder: Path) -> Path:
+    """A session of three calls with a number that JSON cannot carry."""
+    messages = [user("Hi."), reply(), user("More."), reply(), user("Go."), reply()]
+    if where.startswith("message"):
+        messages[int(where.split()[1])]["score"] = "N"
     tool = {"type": "function", "function": {"name": "a", "parameters": {"maximum": "N"}}}
     record = {
         "model": "gpt-4o",
-        "messages": [user("Hi.", **({"score": "N"} if where == "message" else {})), reply()],
+        "messages": messages,
         **({"tools": [tool]} if where == "tool schema" else {}),
         **({"temperature": "N"} if where == "body field" else {}),
     }
-    path = tmp_path / "s.json"
+    path = folder / "bad.json"
     path.write_text(json.dumps(record).replace('"N"', number))
-    ended = lading("replay", path, "--store", tmp_path / "store", "--json")
-    assert ended.code == 0
-    assert "NaN or infinite" in ended.err
-    assert "left out" in ended.err
-    assert ended.data["replays"][0]["total"]["calls"] == 0
-    assert lading("verify", tmp_path / "store").code == 0
+    return path
+
+
+@pytest.mark.parametrize("where", FIRST_LOST)
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_calls_behind_a_number_that_json_cannot_carry_have_no_request(
+    tmp_path: Path, where: str, number: str
+) -> None:
+    path, store, out = written_with(number, where, tmp_path), tmp_path / "store", tmp_path / "o.jsonl"
+    ended = lading("replay", path, "--store", store, "--emit", out, "--json")
+    lost = [*range(FIRST_LOST[where], 4)]
+    errors = ended.data["replays"][0]["total"]["typed_errors"]
+    assert [(error["session"], error["call"]) for error in errors] == [("bad", call) for call in lost]
+    assert all("NaN or infinite" in error["text"] for error in errors)
+    assert [line["call"] for line in lines(out) if "error" in line] == lost
+    assert ended.code == (1 if lost else 0)
+    assert ("bad call" in lading("replay", path).out) == bool(lost)
+    assert lading("verify", store).code == 0
+    sessions = {session["name"]: session for session in lading("report", path, "--json").data["sessions"]}
+    assert [call["call"] for call in sessions["bad"]["calls"] if "error" in call] == lost
+
+
+@pytest.mark.parametrize("where", FIRST_LOST)
+def test_a_session_that_cannot_be_sent_is_left_out_of_a_comparison(tmp_path: Path, where: str) -> None:
+    good = written(tmp_path / "good.json", GOOD)
+    ended = lading("compare", good, written_with("NaN", where, tmp_path), "--prices", "none", "--json")
+    assert list(ended.data["sessions_left_out"]) == ["bad"]
+    assert "NaN or infinite" in ended.data["sessions_left_out"]["bad"]
+    assert (ended.code, ended.data["settings"]["sessions"]) == (1, "1")
+    assert "The session is left out" in ended.err
 
 
 def test_wrong_shapes_inside_a_session_are_noted_and_the_rest_is_read(tmp_path: Path) -> None:

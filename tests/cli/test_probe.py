@@ -18,6 +18,7 @@ from lading.testing.answers import Fault
 from tests.cli.asked import BUG_HUNT, MODELS, NEEDLE, PROBES, probe, provider, reads
 from tests.cli.commands import lading, started
 from tests.cli.terminals import terminal_of
+from tests.cli.test_hostile_sessions import written_with
 from tests.examples import quick_first
 from tests.waiting import ended as end_of
 from tests.waiting import happened
@@ -277,3 +278,11 @@ def test_a_model_of_one_s_own_by_its_address(tmp_path: Path) -> None:
         ended = probe(tmp_path / "probe.json", *given, model="my-model")
     assert (ended.code, ended.data["cost"]["usd"], ended.data["model"]) == (0, 0, "my-model")
     assert {request.body["max_tokens"] for request in local.requests} == {4_000}
+
+
+def test_a_session_that_cannot_be_sent_is_named_as_left_out(tmp_path: Path) -> None:
+    more = written_with("NaN", "message 2", tmp_path)
+    with provider(reads):
+        ended = probe(tmp_path / "probe.json", "--json", more)
+    assert list(ended.data["sessions_left_out"]) == ["bad"]
+    assert ended.code == 1

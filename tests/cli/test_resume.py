@@ -13,7 +13,7 @@ from lading.testing import Say, Seen
 from tests.cli.asked import MODELS, looks, provider, resume
 from tests.cli.commands import lading, reply, used_tool, user, written
 from tests.cli.terminals import terminal_of
-from tests.cli.test_hostile_sessions import HOSTILE
+from tests.cli.test_hostile_sessions import HOSTILE, written_with
 from tests.examples import quick_diagonal, quick_first
 
 
@@ -100,3 +100,11 @@ def test_hostile_sessions_are_continued_and_asked_about(tmp_path: Path, name: st
         assert "Every packed request is everything sent" in resumed.err
     else:
         assert (resumed.code, resumed.data["cost"]["failures"]) == (0, [])
+
+
+def test_a_session_that_cannot_be_sent_is_named_as_left_out(tmp_path: Path) -> None:
+    more = written_with("NaN", "message 2", tmp_path)
+    with provider(looks):
+        ended = resume(tmp_path / "resume.json", "--json", more)
+    assert list(ended.data["sessions_left_out"]) == ["bad"]
+    assert ended.code == 1

@@ -159,6 +159,14 @@ def test_a_decompression_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
     assert (len(lines), reports) == (1, [])
 
 
+@pytest.mark.parametrize("line", [b"\n", b" \n", b"{}\n", b'{"role": "user", "content": "x"}\n'])
+def test_no_line_of_a_bomb_is_read(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(gzip.compress(line * ((40 << 20) // len(line))))
+    with pytest.raises(SourceError, match="unpacks to more than 250 times its size"):
+        next(read_lines(path, lambda *_: None))
+
+
 def test_a_zstd_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="unpacks to more than 5,000 times its size"):
         read_bytes(tmp_path, bomb(zstd().compress, mebibytes=200))

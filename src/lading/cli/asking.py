@@ -26,14 +26,13 @@ from lading.cli.options import (
     window_option,
 )
 from lading.cli.output_file import open_output
-from lading.cli.recordings import prepare_all, read_all
+from lading.cli.recordings import PreparedSessions, prepare_all, read_all
 from lading.cli.tables import format_count, format_usd, say
 from lading.compaction import Strategy, apply_options
 from lading.economics import Rates
 from lading.evaluate.asking import AskedModel, Asker, Outstanding, Send, Task
 from lading.evaluate.plan import PlanOptions
 from lading.evaluate.request_pairs import plan_for
-from lading.evaluate.session_runs import RecordedSession
 from lading.sources import Problem
 
 Result = TypeVar("Result")
@@ -113,7 +112,7 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def prepare_sessions(
     files: Sequence[str], model: AskedModel, *, options: AskingOptions
-) -> tuple[list[RecordedSession], list[Problem]]:
+) -> tuple[PreparedSessions, list[Problem]]:
     """Read and plan the sessions of files for the model. Raises SourceError, InputError."""
     recordings, problems = read_all(files)
     wanted = PlanOptions(
@@ -131,11 +130,13 @@ def ask_and_print(
     noun: str,
     send: Send,
     used: Sequence[str],
+    left_out: dict[str, Any],
     encode: Callable[[list[Result]], dict[str, Any]],
     show: Callable[[list[Result]], None],
 ) -> NoReturn:
     """Show the estimate and run the tasks; write the figures to ``--out``, print them and exit. ``used``: the files
-    that the command reads. ``encode``: the figures for JSON. ``show`` prints them."""
+    that the command reads. ``left_out``: sessions and the like that are not asked about, for JSON. ``encode``: the
+    figures for JSON. ``show`` prints them."""
     path = find_answers_path(options.out)
     with (
         open_output(options.out, used=(*used, str(path)), option="--out", example="answers.json") as write,
@@ -145,7 +146,7 @@ def ask_and_print(
         terminal.warn(_describe_estimate(asker.measure(tasks), len(tasks), options, noun=noun))
         with terminal.show_progress("asking", len(tasks)) as advance:
             results = asker.run(tasks, parallel=options.parallel, advance=advance)
-        value = encode(results) | {"cost": _encode_costs(asker)}
+        value = encode(results) | left_out | {"cost": _encode_costs(asker)}
         write(terminal.encode_json(value).encode() + b"\n")
     if options.as_json:
         terminal.print_json(value)
@@ -154,7 +155,7 @@ def ask_and_print(
         again = f", {asker.reused:,} used again" if asker.reused else ""
         say(f"{format_usd(asker.spent_usd)} for {format_count(asker.sent, 'answer')}{again}; kept in {path}")
     _warn_of_missing(asker)
-    sys.exit(terminal.FOUND if asker.failures or asker.is_capped else 0)
+    sys.exit(terminal.FOUND if asker.failures or asker.is_capped or any(left_out.values()) else 0)
 
 
 def _describe_estimate(left: Outstanding, tasks: int, options: AskingOptions, *, noun: str) -> str:

@@ -111,7 +111,7 @@ def command(
     See docs/reference/compare.md.
 
     \b
-    Exit code 0: every request is legal. 1: some break a rule. 2: bad input.
+    Exit code 0: every request is legal. 1: some break a rule, or a session was left out. 2: bad input.
 
     \b
     Examples:
@@ -129,7 +129,7 @@ def command(
             page_file = open_output(report_path, used=files, option="--report", example="compare.html")
             write_page = stack.enter_context(page_file)
         recordings, problems = read_all(files)
-        sessions = prepare_all(recordings, PlanOptions(model=model, wire=wire, counter=counter))
+        sessions, left_out = prepare_all(recordings, PlanOptions(model=model, wire=wire, counter=counter))
         probes: list[Probe] = []
         unknown: dict[str, int] = {}
         if probes_path is not None:
@@ -144,11 +144,11 @@ def command(
     if not calls:
         terminal.warn("There is no call to compare by: no assistant message follows a user message.")
     if as_json:
-        left_out = {"probes_left_out": unknown} if probes else {}
-        terminal.print_json({"settings": facts, "standings": scores, "problems": problems} | left_out)
+        value = {"settings": facts, "standings": scores, "problems": problems, "sessions_left_out": left_out}
+        terminal.print_json(value | ({"probes_left_out": unknown} if probes else {}))
     else:
         print_scores(scores, facts)
-    sys.exit(terminal.FOUND if any(item.guards.violations for item in scores) else 0)
+    sys.exit(terminal.FOUND if left_out or any(item.guards.violations for item in scores) else 0)
 
 
 def _find_contestants(

@@ -47,7 +47,7 @@ def command(files: tuple[str, ...], probes_path: str, judge: str | None, options
     the evidence, or by a second model. See docs/howto/evaluate.md.
 
     \b
-    Exit code 0: everything was asked. 1: the cap or a failure left something out. 2: bad input.
+    Exit code 0: everything was asked. 1: the cap, a failure or the input left something out. 2: bad input.
 
     \b
     Examples:
@@ -57,9 +57,9 @@ def command(files: tuple[str, ...], probes_path: str, judge: str | None, options
     """
     model = options.find(options.model, base_url=options.base_url)
     grader = options.find(judge) if judge else None
-    sessions, problems = prepare_sessions(files, model, options=options)
+    (sessions, unsendable), problems = prepare_sessions(files, model, options=options)
     names = [session.name for session in sessions]
-    probes, left_out = select_probes(sessions, probes_path, probes=list(read_questions(probes_path, names)))
+    probes, unknown = select_probes(sessions, probes_path, probes=list(read_questions(probes_path, names)))
     send = make_sender(model, grader, base_url=options.base_url)
 
     def encode(graded: list[GradedProbe]) -> dict[str, Any]:
@@ -71,12 +71,14 @@ def command(files: tuple[str, ...], probes_path: str, judge: str | None, options
             "total": total,
             "kinds": _tally_kinds(graded),
             "probes": graded,
-            "probes_left_out": left_out,
             "problems": problems,
         }
 
     tasks, used = _make_tasks(sessions, probes, model, judge=grader, options=options), (*files, probes_path)
-    ask_and_print(tasks, options, noun="question", send=send, used=used, encode=encode, show=print_probes)
+    left_out = {"probes_left_out": unknown, "sessions_left_out": unsendable}
+    ask_and_print(
+        tasks, options, noun="question", send=send, used=used, left_out=left_out, encode=encode, show=print_probes
+    )
 
 
 def print_probes(graded: Sequence[GradedProbe]) -> None:

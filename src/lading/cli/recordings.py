@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -104,16 +104,24 @@ def plan_all(recordings: Iterable[Recording], options: PlanOptions, *, notes: Re
     return planned
 
 
-def prepare_all(recordings: Iterable[Recording], options: PlanOptions) -> list[RecordedSession]:
-    """Prepare each recording for runs; warn of those that cannot be read and leave them out."""
+class PreparedSessions(NamedTuple):
+    """Sessions that are ready for runs, and why others are left out, by name."""
+
+    ready: list[RecordedSession]
+    left_out: dict[str, str]
+
+
+def prepare_all(recordings: Iterable[Recording], options: PlanOptions) -> PreparedSessions:
+    """Prepare each recording for runs; warn of those that cannot be sent and leave them out."""
     notes = ReplayWarnings("Give --model and --counter for better figures.")
-    sessions: list[RecordedSession] = []
+    prepared = PreparedSessions([], {})
     for name, (recording, plan) in plan_all(recordings, options, notes=notes).items():
         try:
-            sessions.append(prepare_session(recording, plan, name=name))
+            prepared.ready.append(prepare_session(recording, plan, name=name))
         except IllegalRequest as error:
+            prepared.left_out[name] = str(error)
             terminal.warn(f"session {name}: {error} The session is left out.")
-    return sessions
+    return prepared
 
 
 def select_probes(
@@ -179,14 +187,10 @@ def read_report_data(replays: Mapping[str, ReplayedSession]) -> Iterator[Session
 def _replay_calls(
     recording: Recording, plan: ReplayPlan, *, session: str, store: SessionStore | None, advance: terminal.Advance
 ) -> Iterator[ReplayedCall]:
-    """Yield the replayed calls of a recording, up to one that is illegal, of which it warns. ``advance`` counts
-    messages."""
+    """Yield the replayed calls of a recording. ``advance`` counts messages."""
     done = 0
-    try:
-        for call in replay(recording, plan, session=session, store=store):
-            advance(call.upto + 1 - done)
-            done = call.upto + 1
-            yield call
-    except IllegalRequest as error:
-        terminal.warn(f"session {session}: {error} The rest of the session is left out.")
+    for call in replay(recording, plan, session=session, store=store):
+        advance(call.upto + 1 - done)
+        done = call.upto + 1
+        yield call
     advance(len(recording.messages) - done)

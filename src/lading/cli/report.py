@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 
 import click
+import msgspec
 
 from lading.cli import terminal
 from lading.cli.options import json_option
@@ -19,6 +20,7 @@ from lading.evaluate.plan import PlanOptions
 from lading.report.data import FORMAT, ReportData, SessionData
 from lading.report.page import render_page
 from lading.report.stored import read_session
+from lading.sources import Problem
 from lading.stores.memory import MemoryStore
 from lading.stores.sqlite_file import FILE_NAME
 
@@ -42,7 +44,8 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
       lading report ./store -o report.html
       lading report session.jsonl
     """
-    problems: list[str] = []
+    damaged: list[str] = []
+    unread: list[Problem] = []
     places = tuple({os.path.realpath(place): place for place in reversed(places)}.values())[::-1]
     with terminal.report_errors(), ExitStack() as stack:
         used = [os.path.join(place, FILE_NAME) if os.path.isdir(place) else place for place in places]
@@ -51,13 +54,13 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
             write = stack.enter_context(open_output(path, used=used, option="-o", example="report.html"))
         stores = [place for place in places if os.path.isdir(place)]
         files = [place for place in places if not os.path.isdir(place)]
-        data = ReportData(FORMAT, (*_read_stores(stores, problems), *_replay_files(files)))
+        data = ReportData(FORMAT, (*_read_stores(stores, damaged), *_replay_files(files, unread)))
         if not data.sessions:
-            fail_if_damaged(problems)
+            fail_if_damaged(damaged)
         if write is not None:
             write(render_page(data))
     if as_json:
-        terminal.print_json(data)
+        terminal.print_json({**msgspec.to_builtins(data), "problems": [*damaged, *unread]})
     else:
         calls = sum(len(session.calls) for session in data.sessions)
         size = os.path.getsize(path) / 1e6
@@ -66,7 +69,9 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
             f"{terminal.make_printable(path)}",
             markup=False, soft_wrap=True,
         )  # fmt: skip
-    fail_if_damaged(problems)
+    if failed := sum(bool(call.error) for session in data.sessions for call in session.calls):
+        terminal.warn(f"{format_count(failed, 'call')} without a request: the page says why at each.")
+    fail_if_damaged(damaged)
 
 
 def _read_stores(folders: Sequence[str], problems: list[str]) -> Iterator[SessionData]:
@@ -77,10 +82,12 @@ def _read_stores(folders: Sequence[str], problems: list[str]) -> Iterator[Sessio
             yield from read_each(store.sessions(), read, problems=problems, doing="reading")
 
 
-def _replay_files(files: Sequence[str]) -> Iterator[SessionData]:
+def _replay_files(files: Sequence[str], problems: list[Problem]) -> Iterator[SessionData]:
+    """Replay the sessions of the files; add what could not be read in them to ``problems``."""
     if not files:
         return
-    recordings, _ = read_all(files)
+    recordings, found = read_all(files)
+    problems += found
     advice = "For another model or window: lading replay FILE --model NAME --window N --report OUT.html."
     [replays] = replay_all([plan_all(recordings, PlanOptions(), notes=ReplayWarnings(advice))], [MemoryStore()])
     yield from read_report_data(replays)

@@ -45,7 +45,7 @@ def command(files: tuple[str, ...], points: int, options: AskingOptions) -> None
     twice from everything sent, and what it repeats is counted. No tool runs. See docs/howto/evaluate.md.
 
     \b
-    Exit code 0: everything was asked. 1: the cap or a failure left something out. 2: bad input.
+    Exit code 0: everything was asked. 1: the cap, a failure or the input left something out. 2: bad input.
 
     \b
     Examples:
@@ -53,7 +53,7 @@ def command(files: tuple[str, ...], points: int, options: AskingOptions) -> None
       lading resume logs/*.jsonl --model claude-sonnet-5 --window 64k --points 10 --most-usd 20 --out resume.json
     """
     model = options.find(options.model, base_url=options.base_url)
-    sessions, problems = prepare_sessions(files, model, options=options)
+    (sessions, unsendable), problems = prepare_sessions(files, model, options=options)
     send = make_sender(model, None, base_url=options.base_url)
 
     def encode(resumed: list[ResumedPoint]) -> dict[str, Any]:
@@ -66,7 +66,10 @@ def command(files: tuple[str, ...], points: int, options: AskingOptions) -> None
         }
 
     tasks = _make_tasks(sessions, model, points=points, options=options)
-    ask_and_print(tasks, options, noun="point", send=send, used=files, encode=encode, show=print_points)
+    left_out = {"sessions_left_out": unsendable}
+    ask_and_print(
+        tasks, options, noun="point", send=send, used=files, left_out=left_out, encode=encode, show=print_points
+    )
 
 
 def print_points(resumed: Sequence[ResumedPoint]) -> None:

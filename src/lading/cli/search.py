@@ -81,11 +81,9 @@ def command(folder: str, words: Sequence[str], session: str, tenant: str, top: i
             found += search_logs(records, text, tenant=name, keep=wanted.__contains__, limit=top)
         found = sorted(found, key=lambda hit: -hit.score)[:top]
         places = _find_places(store, found)
-    terminal.print_either(
-        as_json,
-        lambda: {"hits": [hit._asdict() | place._asdict() for hit, place in zip(found, places, strict=True)]},
-        show=lambda: _print(found, places, text=text),
-    )
+    hits = [hit._asdict() | place._asdict() for hit, place in zip(found, places, strict=True)]
+    value = {"hits": hits, "problems": problems}
+    terminal.print_either(as_json, lambda: value, show=lambda: _print(found, places, text=text))
     fail_if_damaged(problems)
     sys.exit(0 if found else terminal.FOUND)
 

@@ -72,7 +72,8 @@ def command(what: str, folder: str, as_manifest: bool, as_json: bool) -> None:
             problems: list[str] = []
             with open_existing(what) as store:
                 sessions = list_sessions(store, problems)
-            terminal.print_either(as_json, lambda: {"sessions": sessions}, show=lambda: print_sessions(sessions))
+            listed = {"sessions": sessions, "problems": problems}
+            terminal.print_either(as_json, lambda: listed, show=lambda: print_sessions(sessions))
             fail_if_damaged(problems)
         elif not is_address and parse_request_name(what) and as_manifest:
             terminal.print_json(read_manifest(what))

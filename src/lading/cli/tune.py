@@ -45,7 +45,7 @@ def command(folder: str, session: str, tenant: str, as_json: bool) -> None:
         terminal.fail("No session has a payload of a step. Begin one with Session.begin.")
     tuning, with_steps = tune(payloads), sum(map(bool, read))
     verdict = _write_verdict(tuning, sessions=with_steps)
-    fields = {"verdict": verdict, "sessions": with_steps, **msgspec.to_builtins(tuning)}
+    fields = {"verdict": verdict, "sessions": with_steps, **msgspec.to_builtins(tuning), "problems": problems}
     terminal.print_either(as_json, lambda: fields, show=lambda: _print(tuning, verdict))
     fail_if_damaged(problems)
     sys.exit(terminal.FOUND if tuning.starved else 0)

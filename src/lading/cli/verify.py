@@ -41,7 +41,8 @@ def command(folder: str, as_json: bool) -> None:
     wrong = [outcome for outcome in outcomes if outcome.problem]
     good = len(outcomes) - len(wrong)
     if as_json:
-        terminal.print_json({"manifests": manifests, "wrong": manifests - good, "outcomes": outcomes})
+        value = {"manifests": manifests, "wrong": manifests - good, "outcomes": outcomes, "problems": problems}
+        terminal.print_json(value)
     else:
         for outcome in wrong[:_MOST_SHOWN]:
             place = f"{outcome.tenant}/{outcome.session} call {outcome.call}"

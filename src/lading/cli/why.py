@@ -66,7 +66,7 @@ def command(folder: str, text: str, call: int | None, session: str, tenant: str,
             if answer.call
             for candidate in find_candidates(store, (answer.tenant, answer.session), text=wanted, call=answer.call)
         ]
-    found = {"answers": answers, "candidates": candidates}
+    found = {"answers": answers, "candidates": candidates, "problems": problems}
     terminal.print_either(as_json, lambda: found, show=lambda: _print_found(answers, candidates, folder))
     fail_if_damaged(problems)
     sys.exit(0 if any(answer.verdict == "present" for answer in answers) else terminal.FOUND)

@@ -6,6 +6,7 @@ that ends in a typed error is charged at the reference's price on both sides.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from lading.audit.restore import SCHEMA
 from lading.budget import Budget
 from lading.economics import Usage
 from lading.engine import Engine
-from lading.errors import PackError
+from lading.errors import IllegalRequest, PackError
 from lading.history.log import Edit
 from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
@@ -80,27 +81,36 @@ def find_calls(messages: Sequence[Message]) -> list[int]:
 def replay(
     recording: Recording, plan: ReplayPlan, *, session: str, store: SessionStore | None = None
 ) -> Iterator[ReplayedCall]:
-    """Replay the calls of a recorded session, in order. Manifests are written to ``store``."""
+    """Replay the calls of a recorded session, in order. Manifests are written to ``store``. Behind what JSON cannot
+    carry no call has a request."""
     settings = replace(plan.settings, session=session)
     engine = Engine(settings, store)
     reference = Engine(replace(settings, strategy="append-only", budget=UNBOUNDED))
     caches = [plan.new_cache(), plan.new_cache()]
     tools = ToolsSoFar(recording)
     restore = RestoreOffer(settings.meter, is_offered=plan.restore and engine.changes_requests)
-    for number, (position, at_s) in enumerate(feed_recording(recording, engine, reference), 1):
-        offer, edits_before = tools.at(position), len(engine.history.edits)
-        full = reference.pack(tools=offer, template=plan.template, at_s=at_s)
-        append_only = caches[1].bill(full.chain, full.ends, at_s=at_s)
-        pack, error, billed, of_restore = None, None, append_only, Usage()
-        try:
-            pack = engine.pack(tools=restore.add_to(offer), template=plan.template, at_s=at_s)
-            billed = caches[0].bill(pack.chain, pack.ends, at_s=at_s)
-            of_restore = restore.bill_schema(billed, detail=pack.manifest.tool_detail)
-        except PackError as failure:
-            error = failure
-        edits = tuple(edit for edit in engine.history.edits[edits_before:] if edit.kind != "repaired")
-        upto = recording.raw_indices[position]
-        yield ReplayedCall(session, number, upto, pack, error, edits, billed, append_only, full.tokens, of_restore)
+    left = deque(enumerate((recording.raw_indices[position] for position in find_calls(recording.messages)), 1))
+    try:
+        for position, at_s in feed_recording(recording, engine, reference):
+            offer, edits_before = tools.at(position), len(engine.history.edits)
+            full = reference.pack(tools=offer, template=plan.template, at_s=at_s)
+            append_only = caches[1].bill(full.chain, full.ends, at_s=at_s)
+            pack, error, billed, of_restore = None, None, append_only, Usage()
+            try:
+                pack = engine.pack(tools=restore.add_to(offer), template=plan.template, at_s=at_s)
+                billed = caches[0].bill(pack.chain, pack.ends, at_s=at_s)
+                of_restore = restore.bill_schema(billed, detail=pack.manifest.tool_detail)
+            except PackError as failure:
+                error = failure
+            edits = tuple(edit for edit in engine.history.edits[edits_before:] if edit.kind != "repaired")
+            number, upto = left.popleft()
+            yield ReplayedCall(
+                session, number, upto, pack, error, edits, billed, append_only, full.tokens, of_restore
+            )
+    except IllegalRequest as failure:
+        # What the log or the reference cannot hold no later request can hold either.
+        for number, upto in left:
+            yield ReplayedCall(session, number, upto, None, failure, (), Usage(), Usage(), 0)
     engine.save()
 
 

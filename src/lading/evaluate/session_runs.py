@@ -102,6 +102,9 @@ def prepare_session(recording: Recording, plan: ReplayPlan, *, name: str) -> Rec
             calls.append(len(history.view))
         history.append(message, call=len(calls) + 1)
     tools = tuple(so_far.at(position) for position in raw_calls)
+    offer = make_offer((), None, meter=settings.meter)
+    for offered in tools:
+        offer = make_offer(offered, plan.template, meter=settings.meter, last=offer)
     return RecordedSession(
         name, recording, plan, tuple(history.view.messages), tuple(calls), tuple(raw_calls), tools
     )

@@ -23,17 +23,20 @@ def read_replay(
 ) -> Iterator[SessionData]:
     """Yield the data of a session replayed into ``store`` as ``calls`` (all calls, in order).
 
-    Yields nothing when the replay ended before anything was stored. Calls without a request are included at their
-    position. Raises like ``read_session``.
+    Calls without a request are included at their position. Yields nothing where there is no call and nothing was
+    stored. Raises like ``read_session``.
     """
     outcomes = list(calls)
     tenant = plan.settings.tenant
-    if not store.exists(tenant, session):
+    if store.exists(tenant, session):
+        stored = read_without_timeline(store, tenant=tenant, session=session, source=recording.id)
+    elif outcomes:
+        stored = SessionData(tenant, session, recording.id, True, (), (), {}, (), (), ())
+    else:
         return
-    stored = read_without_timeline(store, tenant=tenant, session=session, source=recording.id)
     frames = stored.frames or (frame(plan.settings, tools="", template=""),)
     tools = stored.tools or ((),)
-    merged = tuple(_merge(stored.calls, outcomes, recording))
+    merged = tuple(_merge(stored, outcomes, recording))
     bill = compare_bills(recording, plan, replays={plan.settings.strategy_name: outcomes})
     words = tuple(describe_part(part, bill) for part in bill.differences) if bill else ()
     yield add_timeline(
@@ -41,14 +44,14 @@ def read_replay(
     )
 
 
-def _merge(made: Iterable[CallData], outcomes: Iterable[ReplayedCall], recording: Recording) -> Iterator[CallData]:
-    requests = iter(made)
+def _merge(stored: SessionData, outcomes: Iterable[ReplayedCall], recording: Recording) -> Iterator[CallData]:
+    requests = iter(stored.calls)
     bills = {bill.message_index: _convert_bill(bill) for bill in recording.usage}
     shows = ShownCounts(0, 0, 0, 0)
     for outcome in outcomes:
         if outcome.pack is None:
-            # All messages before the reply are in the log, one entry each.
-            shows = replace(shows, entries=recording.raw_indices.index(outcome.upto))
+            # The log has an entry for each message before the reply, up to one that it cannot hold.
+            shows = replace(shows, entries=min(recording.raw_indices.index(outcome.upto), len(stored.entries)))
             data = CallData(outcome.call, shows, {}, outcome.billed, outcome.append_only, error=str(outcome.error))
         else:
             data = replace(

@@ -17,6 +17,7 @@ from lading.errors import WindowExceeded
 from lading.events import ToolsReduced
 from lading.history.history import History
 from lading.history.plan import Plan
+from lading.history.view import View
 from lading.messages import Message
 from lading.models.profiles import Detail
 from lading.request.layers import layer_counts, make_window_error
@@ -102,6 +103,10 @@ class Fitting(Struct, frozen=True, kw_only=True):
             if self.last_tools and (self.last_tools, self.detail) != (self.offer.tools_digest, detail):
                 state = state.for_other_tools()
             kept, repacked = rooms = self._rooms(plan, state, beside_tokens := sum(beside.values()))
+            if is_hopeless := plan.view.tokens > kept and self._is_hopeless(plan.view, state, max(rooms)):
+                room, opening = kept + beside_tokens, plan.view.head
+                counts = layer_counts(plan.view, beside=beside, room_tokens=room, items=opening)
+                continue
             # The count of a request that diverges from the last one is less certain.
             for room in dict.fromkeys((kept, min(kept, repacked))):
                 tried, events = plan.branch(), [*run.events]
@@ -117,7 +122,16 @@ class Fitting(Struct, frozen=True, kw_only=True):
                     return FittedPlan(tried, state, self.offer, detail, account, max(room, fits) + beside_tokens)
                 counts = layer_counts(tried.view, beside=beside, room_tokens=room + beside_tokens)
                 run.drop_events(since=events)
-        raise make_window_error(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy_name)
+        room, name = totals(counts) + counts["slack"], self.settings.strategy_name
+        raise make_window_error(counts, room, strategy=name, is_least=is_hopeless)
+
+    def _is_hopeless(self, view: View, state: RequestState, room_tokens: int) -> bool:
+        """Whether the opening messages, which no edit may touch, exceed a room that depends on nothing else. A
+        payload among them may be superseded."""
+        if state.calibration.seen or view.tokens_before(view.head) <= room_tokens:
+            return False
+        opening = view.items[: view.head]
+        return self.strategy_run.strategy.changes_requests and all(item.kind != "payload" for item in opening)
 
     def _rooms(self, plan: Plan, state: RequestState, beside_tokens: int) -> tuple[int, int]:
         """Return the most tokens that the view may count: where the request extends the last one, and where it

@@ -47,22 +47,28 @@ LAYERS: tuple[Layer, ...] = (
 """The layers in order."""
 
 
-def layer_counts(view: View, *, beside: Mapping[str, int], room_tokens: int) -> dict[str, int]:
-    """Count the tokens by layer of the request that shows this view; ``beside``: those of layers that are not in
-    the view."""
+def layer_counts(
+    view: View, *, beside: Mapping[str, int], room_tokens: int, items: int | None = None
+) -> dict[str, int]:
+    """Count the tokens by layer of the request that shows this view, or its first ``items``; ``beside``: those of
+    layers that are not in the view."""
     counts, start, before = dict[str, int](), 0, 0
+    shown = len(view.items) if items is None else items
     for layer in LAYERS:
         if layer.end:
             start = layer.end(view, start)
-            upto = view.tokens_before(start)
+            upto = view.tokens_before(min(start, shown))
             counts[layer.name], before = upto - before, upto
         elif layer.name in beside:
             counts[layer.name] = beside[layer.name]
     return {**counts, "slack": room_tokens - totals(counts)}
 
 
-def make_window_error(counts: dict[str, int], room: int, *, strategy: str) -> WindowExceeded:
-    """Make the error that names the layer that cannot shrink, with advice."""
+def make_window_error(
+    counts: dict[str, int], room: int, *, strategy: str, is_least: bool = False
+) -> WindowExceeded:
+    """Make the error that names the layer that cannot shrink, with advice. ``is_least``: these counts are
+    those of a part of the request, which exceeds the room by itself."""
     layers = [layer for layer in LAYERS if layer.name in counts]
     floors = {layer: layer.floor * counts[layer.name] for layer in layers}
     is_fixed = sum(floors.values()) > room
@@ -71,7 +77,7 @@ def make_window_error(counts: dict[str, int], room: int, *, strategy: str) -> Wi
     if strategy == "append-only" and not is_fixed:
         advice = "The strategy append-only never shortens the history; choose another"
     return WindowExceeded(
-        f"The request needs {totals(counts):,} tokens and has room for {room:,} "
+        f"The request needs {'at least ' if is_least else ''}{totals(counts):,} tokens and has room for {room:,} "
         f"({', '.join(f'{layer.name} {counts[layer.name]:,}' for layer in layers)}). "
         f"{advice}, or use a model with a larger window.",
         layer=layer.name,

@@ -68,7 +68,9 @@ def _open(name: str) -> io.BufferedReader:
 
 
 def _read_chunks(file: io.BufferedReader, name: str, damage: list[Exception]) -> Iterator[bytes]:
-    """Iterate over the unpacked bytes of the file; the error that ends reading early is added to ``damage``."""
+    """Iterate over the unpacked bytes of the file; the error that ends reading early is added to ``damage``. A bomb
+    is recognised before any of it is yielded: its lines would cost more than unpacking it."""
+    held: list[bytes] = []
     damages: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error)
     try:
         head = file.peek(len(_ZSTD_MAGIC))[: len(_ZSTD_MAGIC)]
@@ -86,9 +88,13 @@ def _read_chunks(file: io.BufferedReader, name: str, damage: list[Exception]) ->
                     f"{name} unpacks to more than {max_ratio:,} times its size, as no recorded session does. If "
                     "you trust it, unpack it and name the unpacked file."
                 )
-            yield chunk
+            held.append(chunk)
+            if stream is file or unpacked > _MIN_BOMB_BYTES:
+                yield from held
+                held.clear()
     except damages as error:
         damage.append(error)
+    yield from held
 
 
 def _import_zstd(name: str) -> Any:
