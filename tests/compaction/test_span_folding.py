@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from lading.compaction import span_folding
@@ -76,3 +79,32 @@ def test_the_order_of_what_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     spared, full = lefts[: len(points)], lefts[len(points) : 2 * len(points)]
     assert [more - less for less, more in zip(spared, full, strict=True)] == [250] * len(points)
     assert lefts[2 * len(points) :] == [*spared, *full]
+
+
+@pytest.mark.parametrize("words", [0, 600], ids=["no request", "a request that is carried"])
+@pytest.mark.parametrize("room_tokens", [400, 4_000])
+def test_a_fold_of_a_long_history_reads_each_message_a_few_times(words: int, room_tokens: int) -> None:
+    def count_reads(number: int) -> int:
+        """How many items and entries are read to fold so many rounds."""
+        reads = 0
+
+        class Counted(list[Any]):
+            def __getitem__(self, at: Any) -> Any:
+                nonlocal reads
+                reads += len(range(*at.indices(len(self)))) if isinstance(at, slice) else 1
+                return super().__getitem__(at)
+
+            def __iter__(self) -> Iterator[Any]:
+                nonlocal reads
+                reads += len(self)
+                return super().__iter__()
+
+        said = [user_text("Please " + "word " * words)] if words else []
+        view = admitted([*rounds(2, 10), *said, *rounds(number, 10)[1:]]).view
+        view._items, view._log = Counted(view._items), Counted(view._log)
+        assert deepen(view, reason=REASON, pressure=pressure(room_tokens))
+        return reads
+
+    few, many = count_reads(500), count_reads(2_000)
+    assert many < 5 * few
+    assert few < 30 * 1_000

@@ -151,3 +151,35 @@ def test_units_joined_are_the_text_up_to_white_space(text: str) -> None:
 @pytest.mark.parametrize("name", quick_first(sorted(MORE_HOSTILE), 4) + quick_first(sorted(HOSTILE), 2))
 def test_splitting_is_linear(name: str) -> None:
     assert_linear(split, *ladder((HOSTILE | MORE_HOSTILE)[name]))
+
+
+OPENINGS = {
+    "row": ("| a", "|a|"),
+    "heading": ("# a", "###### a", "**A title**", "**A title**:"),
+    "item": (
+        "- a",
+        "* a",
+        "+ a",
+        "• a",
+        "‣ a",
+        "▪ a",
+        "◦ a",
+        "– a",
+        "1. a",
+        "12) a",
+        "123. a",
+        "b) a",
+        "[ ] a",
+        "[x] a",
+    ),
+    "code": ("```", "````py", "~~~", "~~~ any `text`"),
+    "sentence": ("a b", "#a", "** a", "-a", "1.5 a", "1234. a", "ab) c", "[1] a", "`a` b", "~a", "§ a", "(a) b"),
+}
+
+
+@pytest.mark.parametrize("kind", OPENINGS)
+def test_a_line_is_of_the_kind_that_its_start_says(kind: str) -> None:
+    for opening in OPENINGS[kind]:
+        for indent in ("", "  ", "\t", "> ", ">> \t"):
+            units = list(split_units(f"{indent}{opening}"))
+            assert units[0].kind == kind, (indent, opening)

@@ -10,18 +10,14 @@ from msgspec.structs import replace
 
 from lading.history.log import Draft
 from lading.history.view import View
-from lading.messages import Message, Opaque, Part
+from lading.messages import Message, is_summary
 
 
 def find_summary(view: View, first: int, *, last: int) -> Message | None:
     """Return the newest provider's summary in the entries ``first`` to ``last``: its message, without other parts.
     It supersedes earlier ones."""
-    found: Message | None = None
-    for _, shown in view.admitted_between(first, last):
-        for message in shown:
-            summaries = [part for part in message.parts if _is_summary(part)]
-            found = message.with_parts((summaries[-1],)) if summaries else found
-    return found
+    message = next(view.summaries_between(first, last), None)
+    return message and message.with_parts((next(filter(is_summary, reversed(message.parts))),))
 
 
 def keep_summary(draft: Draft, view: View) -> Draft:
@@ -32,7 +28,3 @@ def keep_summary(draft: Draft, view: View) -> Draft:
     if summary is None or any(summary.parts[0] in message.parts for message in others):
         return draft
     return replace(draft, replacement=(summary, *others))
-
-
-def _is_summary(part: Part) -> bool:
-    return isinstance(part, Opaque) and part.is_summary

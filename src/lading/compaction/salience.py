@@ -133,9 +133,13 @@ def remove_filler(text: str) -> str:
 
 def rank(found: Sequence[TextUnit]) -> list[int]:
     """Return the indices of the units, the most important first, without filler if there is anything else."""
-    marked = [label_sentence(unit.text) for unit in found]
-    useful = [index for index in range(len(found)) if "filler" not in marked[index]] or list(range(len(found)))
-    scores = {index: _score(found[index], marked[index]) for index in useful}
+    # Tables, diffs and logs repeat their lines: each is judged once.
+    keys = [(unit.text, unit.kind) for unit in found]
+    different = dict(zip(keys, found, strict=True))
+    marked = {key: label_sentence(unit.text) for key, unit in different.items()}
+    worth = {key: _score(unit, marked[key]) for key, unit in different.items()}
+    useful = [index for index, key in enumerate(keys) if "filler" not in marked[key]] or list(range(len(found)))
+    scores = {index: worth[keys[index]] for index in useful}
     prose = [at for at in useful if found[at].kind in ("sentence", "item") and found[at].text[-1] not in ":："]
     for index in {*prose[:1], *prose[-1:]}:
         scores[index] += SCORES["edge"] * _measure_length(found[index])

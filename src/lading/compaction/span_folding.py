@@ -78,9 +78,11 @@ def deepen(view: View, *, reason: str, pressure: Pressure) -> list[Draft]:
 
 
 def _fold_before(view: View, point: int, left: int, reason: str, pressure: Pressure) -> list[Draft]:
+    if left < MOST_STUB_TOKENS:  # Most points leave no room, and a span costs its length.
+        return []
     span = limit_span(view, view.head, end=point)
     span = replace(span, most_tokens=min(span.most_tokens, left))
-    return fold_spans(view, [span], reason=reason, pressure=pressure) if left >= MOST_STUB_TOKENS else []
+    return fold_spans(view, [span], reason=reason, pressure=pressure)
 
 
 def _cut_before(view: View, point: int, left: int, reason: str, pressure: Pressure) -> list[Draft]:

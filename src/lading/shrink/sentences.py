@@ -31,6 +31,8 @@ _LINES: dict[Kind, re.Pattern[str]] = {
     "heading": re.compile(r"[ \t>]*(?:#{1,6}[ \t]|\*\*[^*]{0,99}[^*.!?]\*\*:?\s*\Z)"),
     "item": re.compile(r"[ \t>]*(?:[-*+•‣▪◦–][ \t]|\d{1,3}[.)][ \t]|[a-zA-Z]\)[ \t]|\[[ xX]\][ \t])"),
 }
+_NO_PROSE = re.compile(r"[ \t>]*[`~|#*+•‣▪◦–\[\d-]|[ \t>]*[a-zA-Z]\)")
+"""Lines of any other start are prose."""
 _WORD = re.compile(r"\w")
 _BLANKS = re.compile(r"\s*")
 _CLOSERS = "\"'”’“»›)]*_」』）】"
@@ -153,9 +155,10 @@ def _split_blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
 
 
 def _classify_line(line: str) -> Kind:
-    for kind, pattern in _LINES.items():
-        if pattern.match(line):
-            return kind
+    if _NO_PROSE.match(line):
+        for kind, pattern in _LINES.items():
+            if pattern.match(line):
+                return kind
     return "sentence"
 
 
