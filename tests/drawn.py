@@ -1,7 +1,7 @@
 """A random history under one format, strategy and window, all drawn from a seed, and the faults of its requests.
 
-Every second history is spoilt as agents, proxies and recorders spoil them; the others are legal. Every second one
-was written in some format before, its own or another, so that its parts have templates and foreign origins.
+Every second history is spoilt as agents, proxies and recorders spoil them; the others are legal, in Responses with
+results apart. Every second one was written in some format before, so that parts have templates and foreign origins.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from lading.testing.legality import find_unpaired
 from lading.wire import WIRES, check, encode, find_wire
 from tests.contract import Preset
 from tests.engines import TOOLS, settings, template
+from tests.histories import set_apart
 from tests.preset_cases import PRESETS
 
 WINDOWS = (400, 800, 1_500, 3_000, 8_000, 200_000)
@@ -126,8 +127,9 @@ def draw(seed: int) -> Drawn:
     chance = random.Random(seed)
     wire, preset = chance.choice(_WIRES), chance.choice(_PRESETS)
     chosen = _settings(wire, preset, chance.choice(WINDOWS), _conduct(chance, wire))
-    window = chosen.budget.window_tokens
-    messages = list(_legal(chance, window, chosen.card))
+    messages = list(_legal(chance, chosen.budget.window_tokens, chosen.card))
+    if wire == "openai_responses":
+        messages = set_apart(messages, random.Random(~seed).choices((0, 0, 0, 1, 2, 4), k=len(messages)))
     kind = "legal"
     if chance.random() < 0.5:
         kind = "spoilt"
@@ -202,11 +204,6 @@ def _result(chance: random.Random, call: ToolCall, window: int) -> ToolResult:
     text = "\n".join(f"{at} {call.name} line of {call.id}: value {at * 7}" for at in range(size))
     name = call.name if chance.random() < 0.5 else ""
     return ToolResult(call.id, (Text(text),), is_error=chance.random() < 0.1, name=name)
-
-
-def _pick(chance: random.Random, messages: list[Message], role: str = "") -> int | None:
-    places = [at for at, message in enumerate(messages) if not role or message.role == role]
-    return chance.choice(places) if places else None
 
 
 def _drop(chance: random.Random, messages: list[Message]) -> None:
@@ -347,8 +344,7 @@ class _Play:
         if had_user:
             self._request()
         self._judge_repairs()
-        edits = self.engine.history.edits
-        compactions = sum(edit.kind not in NO_COMPACTIONS for edit in edits)
+        compactions = sum(edit.kind not in NO_COMPACTIONS for edit in self.engine.history.edits)
         return Verdict(self.requests, len(self.told), compactions, self.refused, tuple(self.faults))
 
     def _request(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from hypothesis import strategies as st
 
 from lading.messages import Image, Message, Part, Reasoning, Text, ToolCall, ToolResult, user_text
@@ -59,6 +61,13 @@ def called(call_id: str, name: str = "read", text: str = "") -> Message:
 def answered(call_id: str, text: str = "done", name: str = "read") -> Message:
     """A tool message that answers one call."""
     return Message("tool", (ToolResult(call_id, (Text(text),), name=name),))
+
+
+def set_apart(history: Sequence[Message], shifts: Iterable[int]) -> list[Message]:
+    """A history with its messages of results so many places later, as Responses allows."""
+    later = iter(shifts)
+    places = [at + next(later) + 0.5 if message.results else at for at, message in enumerate(history)]
+    return [history[at] for at in sorted(range(len(history)), key=places.__getitem__)]
 
 
 def said(text: str) -> Message:

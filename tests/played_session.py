@@ -198,7 +198,7 @@ class Play:
         if calls and self.mint.likely(0.05):
             calls.append(calls[0])
         late: list[Call] = []
-        if calls and self.mint.likely(0.06):
+        if calls and self.mint.likely(0.25 if self.wire == "openai_responses" else 0.06):
             calls, late = calls[1:], calls[:1]
         if calls:
             self.add_results(calls)

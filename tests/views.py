@@ -17,6 +17,7 @@ from lading.history.repair_rules import Needs
 from lading.history.validity import Invariant
 from lading.history.view import View
 from lading.messages import Image, Message, Part, Reasoning, Text, ToolCall, ToolResult, user_text
+from tests.histories import set_apart
 
 
 def count(message: Message) -> int:
@@ -114,3 +115,10 @@ def paired(draw: st.DrawFn) -> list[Message]:
         if not draw(st.integers(0, 3)):
             history.append(user_text("One more thing."))
     return history
+
+
+@st.composite
+def apart(draw: st.DrawFn) -> list[Message]:
+    """A sound history whose results come later than right after their calls."""
+    history = draw(paired())
+    return set_apart(history, [draw(st.integers(0, 5)) for _ in history])

@@ -230,6 +230,16 @@ def is_spoken(message: Message) -> bool:
     return message.role == "user" and not message.results and not is_own(message)
 
 
+def is_summary(part: Part) -> bool:
+    """Whether the part is a provider's own summary of everything before it."""
+    return isinstance(part, Opaque) and part.is_summary
+
+
+def has_summary(message: Message) -> bool:
+    """Whether the message has a provider's own summary."""
+    return any(map(is_summary, message.parts))
+
+
 def tool_result(call_id: str, text: str, *, is_error: bool = False) -> Message:
     """Build the message that answers a tool call."""
     return Message("tool", (ToolResult(call_id, (Text(text),), is_error=is_error),))

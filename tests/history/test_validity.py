@@ -5,7 +5,7 @@ from hypothesis import given
 from lading.history.validity import INVARIANTS, OpenLoopWhole, blocks, legal_cuts, newest_block, open_loop
 from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, histories, said
-from tests.views import paired
+from tests.views import apart, paired
 
 
 def latest_cut(history: list[Message]) -> int:
@@ -31,7 +31,7 @@ def in_open_reasoning_loop(history: list[Message], position: int) -> bool:
     return reasons and position > loop
 
 
-@given(paired())
+@given(paired() | apart())
 def test_the_legal_cuts_are_those_that_separate_nothing(history: list[Message]) -> None:
     expected = [
         position
@@ -52,9 +52,17 @@ def test_blocks_are_a_partition(history: list[Message]) -> None:
     spans = list(blocks(history))
     assert [position for start, end in spans for position in range(start, end)] == list(range(len(history)))
     for start, end in spans:
-        ids = {call.id for call in history[start].calls}
-        for message in history[start + 1 : end]:
-            assert ids & {result.call_id for result in message.results}
+        ids = {call.id for message in history[start:end] for call in message.calls}
+        assert end == start + 1 or ids & {result.call_id for result in history[end - 1].results}
+
+
+@given(apart())
+def test_a_block_has_all_results_of_its_calls_and_the_newest_all_calls_of_its_results(
+    history: list[Message],
+) -> None:
+    for start, end in [*blocks(history), (newest_block(history), len(history))]:
+        assert not separated(history, start)
+        assert not separated(history, end)
 
 
 def test_a_block_is_a_call_with_all_its_results() -> None:
@@ -62,6 +70,9 @@ def test_a_block_is_a_call_with_all_its_results() -> None:
     history = [user_text("hi"), both, answered("b"), answered("a"), said("ok"), answered("x"), user_text("bye")]
     assert list(blocks(history)) == [(0, 1), (1, 4), (4, 5), (5, 6), (6, 7)]
     assert list(blocks([])) == []
+    late = [user_text("hi"), called("a"), user_text("and"), called("b"), answered("a"), answered("b"), said("ok")]
+    assert list(blocks(late)) == [(0, 1), (1, 6), (6, 7)]
+    assert newest_block(late[:-1]) == 1
 
 
 def test_the_newest_block_is_what_the_model_has_not_answered() -> None:

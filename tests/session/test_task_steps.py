@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,52 @@ def test_a_reopened_session_knows_the_payload_that_it_sent(tmp_path: Path) -> No
         again = session.pack()
         assert again.request["messages"] == before.request["messages"]
         assert again.manifest.place.task == before.manifest.place.task != ""
+
+
+def test_a_reopened_session_names_the_payload_of_its_turn_and_none_in_the_next(tmp_path: Path) -> None:
+    with begun(store=tmp_path / "store") as session:
+        session.pack()
+        session.add(call(1))
+        of_turn = session.pack().manifest.place.task
+    with Session("gpt-4o", store=tmp_path / "store") as session:
+        session.add(call(2))
+        assert session.pack().manifest.place.task == of_turn
+    for number in range(2):
+        with Session("gpt-4o", store=tmp_path / "store") as session:
+            session.add(said("Done.")).add(f"Go on {number}.")
+            assert session.pack().manifest.place.task == ""
+            session.add(call(3 + number))
+            assert session.pack().manifest.place.task == ""
+    with Session("gpt-4o", store=tmp_path / "store") as session:
+        session.begin("step-2", task=TASK)
+        assert session.pack().manifest.place.task not in ("", of_turn)
+
+
+@pytest.mark.parametrize(("reopened", "begins"), [(False, True), (True, False), (True, True)])
+def test_a_manifest_names_the_payload_that_is_shown_after_messages_were_withdrawn(
+    tmp_path: Path, begins: bool, reopened: bool
+) -> None:
+    with ExitStack() as stack:
+        session = stack.enter_context(begun(store=tmp_path / "store"))
+        session.pack()
+        session.add(call(1))
+        first = session.pack().manifest.place.task
+        session.begin("step-3")
+        assert session.pack().manifest.place.task != first
+        session.add(call(2))
+        session.pack()
+        if reopened:
+            stack.pop_all().close()
+            session = stack.enter_context(Session("gpt-4o", store=tmp_path / "store"))
+        session.withdraw(1)
+        if begins:
+            session.begin("step-2", task=TASK)
+        pack = session.pack()
+        assert (pack.body.count(b"executing step step-2"), pack.body.count(b"executing step step-3")) == (1, 0)
+        assert pack.manifest.place.task == first
+        if not begins:
+            session.withdraw(0)
+            assert session.add("Something else?").pack().manifest.place.task == ""
 
 
 def test_a_session_without_a_step_sends_what_it_sent_before_and_none_ends_a_task() -> None:

@@ -208,6 +208,15 @@ def test_step_only_sends_the_step_s_tools_alone_and_the_bill_says_what_it_costs(
         assert record(session, second).withheld == ("search_web", "send_mail", "list_files")
 
 
+def test_tools_that_the_caller_changes_in_a_step_are_not_the_step_s() -> None:
+    with Session("gpt-5") as session:
+        session.add("Compare the vendors.")
+        begun(session, "s1", "search_web")
+        work(session, "search_web")
+        prefix = session.pack(TOOLS[:1]).manifest.prefix
+        assert (prefix.first_changed, prefix.why) == ("envelope", "tools, system or other fields changed")
+
+
 def test_a_priced_array_shrinks_once_carrying_the_others_has_cost_as_much() -> None:
     many = [
         tool(f"other_{number}", "Something else, described at some length. " * 20, "query") for number in range(20)

@@ -9,6 +9,7 @@ import pytest
 from lading import Session
 from lading.history.repair import Repairer
 from lading.models.catalog import find_card
+from lading.stores.memory import MemoryStore
 from lading.wire import find_wire
 from lading.wire.fitting import find_needs
 from tests.wire.codec_cards import PLAIN
@@ -74,3 +75,28 @@ def test_a_reply_with_two_thinking_blocks_goes_back_as_it_came(as_reply: bool) -
         session.add([{"role": "assistant", "content": said}])
     session.add([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "x"}]}])
     assert session.pack().request["messages"][1]["content"] == said
+
+
+@pytest.mark.parametrize("other", ["claude-opus-4-5", "claude-sonnet-4-5"])
+def test_a_reply_with_two_thinking_blocks_stays_where_the_model_changes(other: str) -> None:
+    said = [block(word) for word in ("h1", "h2", "c1")]
+    store = MemoryStore()
+    with Session("claude-sonnet-4-5", store=store) as session:
+        session.add("Go.").pack(fields={"max_tokens": 100})
+        usage = {"input_tokens": 9, "output_tokens": 9}
+        body = {"id": "m", "type": "message", "role": "assistant", "content": said, "stop_reason": "tool_use"}
+        session.reply(body | {"usage": usage})
+    with Session(other, store=store) as session:
+        session.add([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "x"}]}])
+        assert session.pack().request["messages"][1]["content"] == said
+    # In a format that knows no such rule, it was not looked at.
+    with Session("gpt-4o", store=store) as session:
+        session.pack()
+    merged = [{"role": "assistant", "content": [block(word) for word in ("h3", "t3", "h4", "t4")]}]
+    with Session("gpt-4o", store=store) as session:
+        session.add(find_wire("anthropic").read_items(merged))
+        session.pack()
+    with Session("claude-sonnet-4-5", store=store) as session:
+        session.add("And?")
+        last = session.pack(fields={"max_tokens": 100}).request["messages"][-2]["content"]
+        assert [one["type"] for one in last].count("thinking") <= 1

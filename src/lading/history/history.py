@@ -19,8 +19,9 @@ from lading.addresses import parse, relative
 from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.history.log import NO_COMPACTIONS, Draft, Edit, Entry, Log, Reported, log_chain
+from lading.history.pairing import find_calls, find_unanswered, pair
 from lading.history.plan import UNLIMITED, Plan
-from lading.history.refitting import draft_repair, fit, refit
+from lading.history.refitting import REFITTED, draft_repair, fit, refit
 from lading.history.repair import UNNAMED_CALL, Repairer, trim_end
 from lading.history.repair_rules import Needs, Placement, RepairStep
 from lading.history.replaying import CLOSING, find_renamed, find_withdrawn, replay
@@ -156,8 +157,15 @@ class History:
         plan.fitted = self._fitted
         if step:
             fit(plan, step, entries=len(self.entries))
+        if self._needs.calls.may_be_apart and (unanswered := self._repairer.unanswered):
+            newest_first = (item.message for item in reversed(plan.view.items))
+            start = len(plan.view) - find_calls(newest_first, unanswered)
+            pair(plan, self._needs.calls, when=CLOSING, start=start)
+        given = (entry.message.role for entry in reversed(self.entries) if entry.index not in self.withdrawn)
         repaired = self._repairer.find_closing(
-            fields, newest_first=(item.message for item in reversed(plan.view.items))
+            fields,
+            newest_first=(item.message for item in reversed(plan.view.items)),
+            replied=next(given, "assistant") == "assistant",
         )
         if repaired.messages or repaired.repairs:
             entry = self.entries[-1].index if repaired.messages else plan.view.items[-1].entry
@@ -234,11 +242,18 @@ class History:
             self.pin(entry, call=call)
         return start
 
-    def refit(self, *, call: int) -> list[Event]:
-        """Repair all that is shown once more, from ``call`` on: for another provider format or model, or because
-        calls changed what is taken back. Returns the events of repairs that change what is sent."""
+    def refit(self, *, call: int, same_format: bool = True) -> list[Event]:
+        """Repair all that is shown once more, from ``call`` on: for another model or (not ``same_format``) provider
+        format, or because calls changed what is taken back. Returns events of repairs that change what is sent."""
         plan = Plan(self.view, self.edits, make=partial(self._make_edit, call=call))
-        refit(plan, self._repairer, find_form=lambda entry: self.find_form(self.entries[entry]))
+        refit(
+            plan,
+            self._repairer,
+            find_form=lambda entry: self.find_form(self.entries[entry]),
+            same_format=same_format,
+        )
+        pair(plan, self._needs.calls, when=REFITTED, waiting=self._repairer.unanswered)
+        self._settle(plan.view)
         self._fitted = 0
         if new := plan.edits[len(self.edits) :]:
             self.edits += new
@@ -308,6 +323,15 @@ class History:
         self.withdrawn = find_withdrawn(self.edits)
         self.view = self.rebuild_view(len(self.entries), len(self.edits), readings=self.view.readings)
         self._repairer.show_as(find_renamed(self.view, self.edits, replayed=replayed))
+        self._settle(self.view)
+
+    def _settle(self, view: View) -> None:
+        """Wait only for results of calls that a view shows without, and go on behind its last message: the replay
+        may have answered others, and results that were apart are before it."""
+        if view.items:
+            self._repairer.last = view.items[-1].message
+        if unanswered := self._repairer.unanswered:
+            self._repairer.settle(find_unanswered((item.message for item in view.items), unanswered))
 
     def _add_edit(self, edit: Edit) -> None:
         self.edits.append(edit)

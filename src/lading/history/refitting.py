@@ -17,15 +17,22 @@ REFITTED = "for another model: "
 """Starts the reason of an edit that shows what was shown before in another provider format."""
 
 
-def refit(plan: Plan, repairer: Repairer, *, find_form: Callable[[int], Message]) -> None:
+def refit(plan: Plan, repairer: Repairer, *, find_form: Callable[[int], Message], same_format: bool) -> None:
     """Repair all that the plan shows once more. Entries without an edit of a strategy are repaired from their raw
-    form (``find_form``). ``plan.repairs`` gets the events of repairs that change what is sent."""
+    form (``find_form``). ``same_format``: they were repaired for this provider format before. ``plan.repairs`` gets
+    the events of repairs that change what is sent."""
     names: dict[str, str] = {}
     position, is_begun = 0, False
     while position < len(plan.view):
         entry = plan.view.items[position].entry
         draft, repairs = _draft_refit(
-            plan, position, names, repairer=repairer, find_form=find_form, is_begun=is_begun
+            plan,
+            position,
+            names,
+            repairer=repairer,
+            find_form=find_form,
+            is_begun=is_begun,
+            same_format=same_format,
         )
         if draft is not None:
             plan.apply(draft)
@@ -43,6 +50,7 @@ def _draft_refit(
     repairer: Repairer,
     find_form: Callable[[int], Message],
     is_begun: bool,
+    same_format: bool,
 ) -> tuple[Draft | None, Sequence[Repair]]:
     """Return the draft for the items of one entry or edit, and its repairs; None where nothing changes.
     ``names``: ids of calls that got others so far. ``is_begun``: a message of the user is before.
@@ -55,7 +63,9 @@ def _draft_refit(
     found: list[Message] = []
     for now in shown:
         form = find_form(first.entry) if is_raw else now
-        placement = Placement(before, first.entry, repairer.uses_tools)
+        # What needed no repair then is as the provider issued it.
+        is_issued = same_format and first.kind is None
+        placement = Placement(before, first.entry, repairer.uses_tools, is_issued)
         repaired = repairer.repair_again(form, [now], placement=placement) or RepairResult((now,))
         repairs += repaired.repairs
         found += [repairer.rename(one, names, repairs=repairs) for one in repaired.messages]

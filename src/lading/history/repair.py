@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import takewhile
 from operator import is_
 
 from msgspec.structs import replace
 
-from lading.history.repair_rules import Needs, Placement, Repair, RepairResult
+from lading.history.repair_rules import Needs, Placement, Repair, RepairResult, has_more_than_results
 from lading.messages import Image, Message, Part, Template, Text, ToolCall, ToolResult, user_text
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
@@ -43,22 +43,20 @@ class Repairer:
         self._seen: set[str] = set()
         self._open: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
         """The ids shown of unanswered calls, by original id."""
+        self._interrupted: set[str] = set()
+        """The ids shown of unanswered calls whose id belongs to a newer one."""
         self._named: dict[tuple[str | None, str], deque[tuple[str, str]]] = {}
         """Both ids of calls by original id, or None for any, and name; some of them are answered."""
-        self._optional: set[str] = set()
-        """Ids, as shown, of calls that need no result."""
-        self._numbers: dict[str, int] = {}
-        """The last number appended to each duplicate id."""
-        self.uses_tools = False
-        """Whether a message had a call."""
+        self._optional: set[str] = set()  # Ids, as shown, of calls that need no result.
+        self._numbers: dict[str, int] = {}  # The last number appended to each duplicate id.
+        self.uses_tools = False  # Whether a message had a call.
         self._origin = ""
         self._late: list[Message] = []
         self._has_stored_calls = False
         """Whether the newest reply may stand for calls that only the provider has."""
         self._has_user = False
         """Whether a message was shown that is neither the system's nor the assistant's."""
-        self.last: Message | None = None
-        """The last message shown."""
+        self.last: Message | None = None  # The last message shown.
 
     def repair(self, message: Message, *, entry: int | None = None, is_issued: bool = False) -> RepairResult:
         """Return how the next message is shown. ``entry``: its index in the log, for pointers to removed parts.
@@ -68,20 +66,22 @@ class Repairer:
         self.uses_tools = self.uses_tools or bool(message.calls)
         if message.role == "assistant":
             self._has_stored_calls = self._needs.calls.are_stored(message)
-        last = Message("tool") if self._open else self.last
-        placement = Placement(last, entry, self.uses_tools, is_issued)
+        awaits = self._awaits_results
+        placement = Placement(Message("tool") if awaits else self.last, entry, self.uses_tools, is_issued)
         for repair in self._needs.repair_steps:
             message, found = repair(message, placement)
             repairs += found
-        continues_results = bool(self._open) and bool(message.results)
-        before = self._close_calls(repairs) if self._open and not continues_results else ()
+        continues_results = awaits and bool(message.results)
+        before = self._close_calls(repairs) if awaits and not continues_results else ()
         shown = self._repair_parts(message, repairs)
         messages = [*before, *self._open_conversation(shown, repairs), *shown]
-        if continues_results and self._open and _has_more_than_results(message):
-            messages = [_add_results(messages[0], self._make_results(repairs)), *messages[1:]]
+        if continues_results and self._open and has_more_than_results(message):
+            made = [result for missing in self._make_results(repairs) for result in missing.results]
+            messages = [_add_results(messages[0], made), *messages[1:]]
             self._open.clear()
         if not self._open:
             self._named.clear()
+        if not self._awaits_results:
             messages += self._late
             self._late = []
         if self._needs.alternation:
@@ -89,6 +89,16 @@ class Repairer:
         if messages:
             self.last = messages[-1]
         return RepairResult(tuple(messages), tuple(repairs))
+
+    @property
+    def _awaits_results(self) -> bool:
+        """Whether results must come before anything else."""
+        return bool(self._open) and not self._needs.calls.may_be_apart
+
+    @property
+    def unanswered(self) -> set[str]:
+        """The ids shown of calls without a result so far."""
+        return self._interrupted.union(*self._open.values())
 
     def _open_conversation(self, shown: Sequence[Message], repairs: list[Repair]) -> tuple[Message, ...]:
         if self._has_user:
@@ -157,23 +167,36 @@ class Repairer:
             return
         self._seen = {names.get(shown, shown) for shown in self._seen}
         self._optional = {names.get(shown, shown) for shown in self._optional}
+        self._interrupted = {names.get(shown, shown) for shown in self._interrupted}
         for asked, waiting in self._open.items():
             self._open[asked] = OrderedDict.fromkeys(names.get(shown, shown) for shown in waiting)
         for key, calls in self._named.items():
             self._named[key] = deque((asked, names.get(shown, shown)) for asked, shown in calls)
 
-    def find_closing(self, fields: Template | None = None, *, newest_first: Iterable[Message] = ()) -> RepairResult:
+    def settle(self, waiting: Container[str]) -> None:
+        """Take only these calls, by the ids shown, as unanswered."""
+        self._interrupted = {*filter(waiting.__contains__, self._interrupted)}
+        for asked, calls in [*self._open.items()]:
+            self._open[asked] = OrderedDict.fromkeys(filter(waiting.__contains__, calls))
+            if not self._open[asked]:
+                del self._open[asked]
+
+    def find_closing(
+        self, fields: Template | None = None, *, newest_first: Iterable[Message] = (), replied: bool = True
+    ) -> RepairResult:
         """Return the messages that must follow the last one in a request with these body fields. ``newest_first``:
-        the shown messages; a format may write the last one and replies right before it as one.
+        the shown messages; a format may write the last one and replies right before it as one. ``replied``: whether
+        a reply is the newest, and not a result that is shown before it.
 
         A final assistant message with text stays last where the model continues it; the repair ``trailing_space``
         then asks the caller to apply ``trim_end``. The repairer is unchanged until ``close``.
         """
         repairs: list[Repair] = []
-        messages = list(self._closing_messages(repairs)) if self._open else []
+        messages = list(self._closing_messages(repairs)) if self._awaits_results else []
         last = messages[-1] if messages else self.last
         if last is not None and last.role == "assistant":
-            if last.text == EMPTY or not self._needs.continues(_join_replies(last, newest_first), fields or {}):
+            continues = replied and self._needs.continues(_join_replies(last, newest_first), fields or {})
+            if last.text == EMPTY or not continues:
                 repairs.append(Repair("ends_with_assistant", "a user turn was added after the assistant message"))
                 last = user_text(CONTINUE)
                 messages.append(last)
@@ -184,6 +207,7 @@ class Repairer:
     def close(self, closing: RepairResult) -> None:
         """Take the messages that ``find_closing`` returned as shown."""
         self._open.clear()
+        self._interrupted.clear()
         self._late = []
         if closing.messages:
             self.last = closing.messages[-1]
@@ -192,6 +216,8 @@ class Repairer:
 
     def _repair_parts(self, message: Message, repairs: list[Repair]) -> list[Message]:
         parts: list[Part] = []
+        for call in message.calls:
+            self._interrupted.update(self._open.pop(call.id, ()))
         for part in message.parts:
             if isinstance(part, ToolCall):
                 parts.append(self._repair_call(part, message, repairs))
@@ -314,14 +340,12 @@ class Repairer:
         return messages
 
     def _closing_messages(self, repairs: list[Repair]) -> tuple[Message, ...]:
-        results = self._make_results(repairs)
-        # A wire writes its own ids unchanged: the result must have the origin of its call.
-        return (*(Message("tool", (result,), origin=self._origin) for result in results), *self._late)
+        return (*self._make_results(repairs), *self._late)
 
-    def _make_results(self, repairs: list[Repair]) -> list[ToolResult]:
+    def _make_results(self, repairs: list[Repair]) -> list[Message]:
         waiting = [shown for calls in self._open.values() for shown in calls if shown not in self._optional]
         repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
-        return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
+        return [make_missing_result(shown, origin=self._origin) for shown in waiting]
 
     def _report_runs(self, messages: Sequence[Message], repairs: list[Repair]) -> None:
         before = self.last.role if self.last else ""
@@ -351,8 +375,10 @@ def trim_end(message: Message) -> Message:
     return message.with_parts((*message.parts[:-1], replace(last, text=last.text.rstrip())))
 
 
-def _has_more_than_results(message: Message) -> bool:
-    return message.role != "tool" and any(not isinstance(part, ToolResult) for part in message.parts)
+def make_missing_result(call_id: str, *, origin: str) -> Message:
+    """Make the result of a call, by its id shown, that has none. ``origin``: of its message."""
+    # A wire writes its own ids unchanged: the result must have the origin of its call.
+    return Message("tool", (ToolResult(call_id, (Text(UNANSWERED),), is_error=True),), origin=origin)
 
 
 def _add_results(message: Message, results: Sequence[ToolResult]) -> Message:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from lading.messages import Message, Template
+from lading.messages import Message, Template, ToolResult
 
 RULES: dict[str, str] = {
     "unfit_id": "a tool-call id that the provider format does not allow is replaced, in its result too",
@@ -16,6 +16,7 @@ RULES: dict[str, str] = {
     "duplicate_id": "a tool-call id that was used before is renamed, in its result too",
     "starts_with_assistant": "a first message of the assistant gets a user turn before it where one is required",
     "unanswered_call": "a call without a result gets a synthetic error result",
+    "apart_result": "a result apart from its call is moved behind it where the provider format requires that",
     "orphan_result": "a result without an open call is shown as text of the user turn",
     "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",
     "empty_field": "an empty field that the provider format does not allow is removed or filled",
@@ -67,6 +68,8 @@ class CallNeeds(NamedTuple):
     """Letters and digits of an id made here; 0: about thirty."""
     may_stay_open: Callable[[Message], bool] = lambda _message: False
     """Whether calls of this message are legal without a result."""
+    may_be_apart: bool = False
+    """Whether other messages may come between a call and its result."""
     are_stored: Callable[[Message], bool] = lambda _message: False
     """Whether this message of the assistant may stand for calls that only the provider has."""
 
@@ -102,3 +105,8 @@ class RepairResult(Struct, frozen=True):
 
     messages: tuple[Message, ...]
     repairs: tuple[Repair, ...] = ()
+
+
+def has_more_than_results(message: Message) -> bool:
+    """Whether a message of the user has other parts beside results."""
+    return message.role != "tool" and any(not isinstance(part, ToolResult) for part in message.parts)

@@ -75,28 +75,44 @@ def legal_cuts(messages: Sequence[Message], invariants: Sequence[Invariant] = ()
 
 
 def blocks(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
-    """Iterate over the blocks of a history as half-open spans: a message with calls and all its results, or one
-    other message."""
-    start = 0
-    while start < len(messages):
-        end = start + 1
-        if messages[start].calls:
-            waiting = {call.id for call in messages[start].calls}
-            while end < len(messages) and _answers(messages[end], waiting):
-                end += 1
+    """Iterate over the blocks of a history as half-open spans: a message with calls, all its results and what is
+    between them, or one other message."""
+    called: dict[str, int] = {}
+    ends: dict[int, int] = {}  # By the position of each message with calls, the one behind its last result.
+    for position, message in enumerate(messages):
+        called.update((call.id, position) for call in message.calls)
+        ends.update((called[one.call_id], position + 1) for one in message.results if one.call_id in called)
+    start = end = 0
+    for position in range(len(messages)):
+        if start < position == end:
+            yield start, end
+            start = position
+        end = max(end, ends.get(position, position + 1))
+    if messages:
         yield start, end
-        start = end
 
 
 def newest_block(messages: Sequence[Message]) -> int:
     """Return the start of the newest block: the last assistant message whose results are still unread, else the
-    first message after the last assistant message, else the last message. 0 for an empty history."""
+    first message after the last assistant message, else the last message; earlier where a result would be without
+    its call. 0 for an empty history."""
     position = len(messages)
     while position and messages[position - 1].role != "assistant":
         position -= 1
     if position and position < len(messages) and messages[position - 1].calls:
-        return position - 1
-    return min(position, max(len(messages) - 1, 0))
+        position -= 1
+    return _find_whole(messages, min(position, max(len(messages) - 1, 0)))
+
+
+def _find_whole(messages: Sequence[Message], start: int) -> int:
+    """Return the last position up to ``start`` from which on each result has its call; ``start`` for none."""
+    missing: set[str] = set()
+    position = len(messages)
+    while position > start or (missing and position):
+        position -= 1
+        missing.update(result.call_id for result in messages[position].results)
+        missing.difference_update(call.id for call in messages[position].calls)
+    return start if missing else position
 
 
 def open_loop(messages: Sequence[Message]) -> int:
@@ -109,10 +125,6 @@ def open_loop(messages: Sequence[Message]) -> int:
 
 def _is_signed(part: Part) -> bool:
     return isinstance(part, Reasoning) and bool(part.signature or part.data)
-
-
-def _answers(message: Message, waiting: set[str]) -> bool:
-    return any(result.call_id in waiting for result in message.results)
 
 
 def _is_user_turn(message: Message) -> bool:

@@ -8,7 +8,7 @@ Prefix sums answer what a strategy asks on every call: how many tokens there are
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import islice
@@ -21,7 +21,7 @@ from lading.addresses import RESTORE
 from lading.frozen import FrozenList
 from lading.history.log import Edit, EditKind, Entry
 from lading.history.repair import is_late
-from lading.messages import Message, is_spoken
+from lading.messages import Message, has_summary, is_spoken
 
 _FOLDED: frozenset[EditKind] = frozenset({"summarised", "dropped"})
 """Kinds of edits that show little or nothing of the raw messages, and from which strategies do not make others."""
@@ -68,7 +68,7 @@ class View:
         *("_items", "_head", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
         *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "_payload", "_own_tools"),
-        *("_large", "_replies"),
+        *("_large", "_replies", "_summaries"),
         "__weakref__",
     )
     items: Sequence[Item] = _read("_items")
@@ -116,6 +116,8 @@ class View:
         """Entries with the user's words,"""
         self._said: list[Message] = []
         """and their messages, which are often read again."""
+        self._summaries: list[int] = []
+        """Entries with a provider's own summary; some twice."""
         self._admitted: dict[int, tuple[Message, ...]] = {}
         """How entries with a repair or a cut of their own are shown."""
         self._pinned: dict[int, tuple[Message, ...]] = {}
@@ -156,6 +158,14 @@ class View:
         """Iterate over the entries ``first`` to ``last`` as they were shown before any compaction, without
         withdrawn ones."""
         return ((entry, self._admitted.get(entry, (message,))) for entry, message in self.raw_between(first, last))
+
+    def summaries_between(self, first: int, last: int) -> Iterator[Message]:
+        """Iterate over the messages of ``admitted_between`` with a provider's own summary, newest first, in time
+        proportional to them."""
+        start, end = bisect_left(self._summaries, first), bisect_right(self._summaries, last)
+        for entry in reversed(self._summaries[start:end]):
+            for _, shown in self.admitted_between(entry, entry):
+                yield from filter(has_summary, reversed(shown))
 
     def pinned_between(self, first: int, last: int) -> Iterator[Message]:
         """Iterate over the pinned messages of the entries ``first`` to ``last``."""
@@ -242,12 +252,14 @@ class View:
         same._tokens, same._clearable = self._tokens.copy(), self._clearable.copy()
         same._replies, same._large = self._replies.copy(), self._large.copy()
         same._admitted, same._pinned = self._admitted.copy(), self._pinned.copy()
+        same._summaries = self._summaries.copy()
         same._derived = {}
         return same
 
     def _track(self, message: Message, entry: int) -> None:
         self._last_entry = entry
         self._rounds += message.role == "assistant"
+        self._track_summary(entry, message)
         if message.role == "user" and message.text.strip():
             self._users.append(entry)
             self._said.append(message)
@@ -263,6 +275,10 @@ class View:
         if any(result.call_id in self._restoring for result in message.results):
             self._restored.add(entry)
 
+    def _track_summary(self, entry: int, *shown: Message) -> None:
+        if any(map(has_summary, shown)):
+            insort(self._summaries, entry)
+
     def _track_pin(self, edit: Edit) -> None:
         if edit.kind == "payload":
             self._pinned.pop(self._payload, None)  # Strategies may compact what it supersedes.
@@ -273,6 +289,7 @@ class View:
     def _track_edit(self, edit: Edit) -> None:
         if edit.first == edit.last and (edit.kind in ADMITTED or (edit.kind == "restated" and not edit.withdraws)):
             self._admitted[edit.first] = edit.replacement
+            self._track_summary(edit.first, *edit.replacement)
 
     def _make_item(self, message: Message, tokens: int, *, entry: int = -1, edit: Edit | None = None) -> Item:
         # The model asked to see what its own tools returned; compacting it again would make it ask again.

@@ -297,7 +297,7 @@ def load_offer(
         return tools, fields, ()
     of_model = find_wire(settings.wire).layout.model_fields
     kept = {key: value for key, value in (fields or {}).items() if same_wire and key not in of_model}
-    engine.pending += engine.history.refit(call=engine.call)
+    engine.pending += engine.history.refit(call=engine.call, same_format=same_wire)
     events: list[Event] = []
     if not is_same:
         events.append(ModelChanged(settings.session, frame.card.name, settings.card.name))

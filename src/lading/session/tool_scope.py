@@ -214,7 +214,7 @@ class ToolScope:
         """Store what the next request offers, and why. ``fields``: as given, and as sent."""
         names = step.names if step else None
         if names is None and not self.searches:
-            engine.recorder.tools = ""
+            engine.recorder.tools, engine.recorder.has_step_tools = "", False
             return
         known = (self._given, tools, fields, names, tuple(self._used), tuple(self._found), step and step.shown)
         if known == self._recorded and engine.recorder.tools:
@@ -229,7 +229,7 @@ class ToolScope:
             jsonbytes.dump_at("body", given),
         )
         digests = tuple(map(jsonbytes.digest, blobs))
-        is_narrow = names is not None and self._array is not None
+        is_narrow = engine.recorder.has_step_tools = names is not None and self._array is not None
         record = ToolRecord(
             scope="none" if names is None else "step-only" if is_narrow else "choice" if limited else "text",
             search=("reference" if self._refer else "text") if self.searches else "",

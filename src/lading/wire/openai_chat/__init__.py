@@ -13,7 +13,7 @@ from lading.models.card import Card
 from lading.wire import Wire, alternation, layout
 from lading.wire.openai_chat.choice import CHOICE
 from lading.wire.openai_chat.decoding import NAME, PARTS, ROLES, decode
-from lading.wire.openai_chat.encoding import encode_group, envelope, extend, joins
+from lading.wire.openai_chat.encoding import encode_group, envelope, extend, is_old_style, joins
 from lading.wire.openai_chat.replies import REPLIES
 from lading.wire.openai_chat.rules import RULES, ChatState
 
@@ -26,14 +26,9 @@ def needs(card: Card) -> Needs:
         alternation(card),
         repair_steps=(_fix_empty_fields,),
         continues=partial(_is_continued, card),
-        calls=CallNeeds(rf"[A-Za-z0-9]{{{chars}}}" if chars else r"(?s:.){1,40}", chars, _is_old_style),
+        calls=CallNeeds(rf"[A-Za-z0-9]{{{chars}}}" if chars else r"(?s:.){1,40}", chars, is_old_style),
         tool_name=r"[A-Za-z0-9_-]{1,64}",
     )
-
-
-def _is_old_style(message: Message) -> bool:
-    """Whether the message's call is a ``function_call``, which needs no answer."""
-    return message.origin == NAME and (message.template or {}).get("function_call") == "call"
 
 
 def _fix_empty_fields(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:

@@ -52,19 +52,29 @@ def is_movable(part: object) -> TypeGuard[Image | File]:
 def joins(group: Sequence[Message], after: Message, *, card: Card) -> bool:
     """Whether a group and the message after it are written as one group.
 
-    Consecutive results are, unless all are of this format, so that their images can follow the last result. For a
-    chat template, so are neighbours of one role, results with the user message after them, and a system message
-    with its neighbours: ``split_runs`` finds whether it is in front.
+    Consecutive results are, unless all are of this format, so that their images can follow the last result; and a
+    ``function_call`` with a result of another format, which is written in the same style. For a chat template, so
+    are neighbours of one role, results with the user message after them, and a system message with its neighbours:
+    ``split_runs`` finds whether it is in front.
     """
     if "system" in (group[-1].role, after.role) and is_flat(card):
         return True
-    return _shares_message(group, after, card)
+    return _shares_message(group, after, card) or (is_old_style(group[-1]) and _is_foreign_result(after))
+
+
+def _is_foreign_result(message: Message) -> bool:
+    return bool(message.results) and not (message.origin == NAME and message.template)
+
+
+def is_old_style(message: Message) -> bool:
+    """Whether the message's call is a ``function_call``, which has no id and needs no answer."""
+    return message.origin == NAME and (message.template or {}).get("function_call") == "call"
 
 
 def split_runs(messages: Sequence[Message], card: Card) -> Sequence[Sequence[Message]]:
-    """Split a group for a chat template into runs, whose parts other than results share a wire message."""
+    """Split a group into runs, whose parts other than results share a wire message."""
     found: list[list[Message]] = []
-    for message in _order_in_turn(messages):
+    for message in _order_in_turn(messages) if is_flat(card) else messages:
         if found and _shares_message(found[-1], message, card):
             found[-1].append(message)
         else:
@@ -116,8 +126,22 @@ def envelope(conversation: Conversation) -> dict[str, Any]:
 
 def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
     """Encode a group of joined messages."""
-    runs = split_runs(messages, card) if is_flat(card) else [messages]
-    return [item for run in runs for item in _write_run(run, card)]
+    items: list[dict[str, Any]] = []
+    for run in split_runs(messages, card):
+        called = items[-1].get("function_call") if items else None
+        found = _write_run(run, card)
+        items += [_answer_function(item, called) if called else item for item in found]
+    return items
+
+
+def _answer_function(item: dict[str, Any], called: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a ``function_call`` in its style: a tool message would need ``tool_calls`` (C2)."""
+    if item["role"] != "tool":
+        return item
+    content = item.get("content")
+    if isinstance(content, list):
+        content = "\n".join(part.get("text", "") for part in content)
+    return {"role": "function", "name": called["name"], "content": content or ""}
 
 
 def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any] | None:

@@ -41,12 +41,13 @@ def invariants(card: Card) -> tuple[Invariant, ...]:
 
 def needs(card: Card) -> Needs:
     """Return the repairs of this format: reasoning only before an item (R4), ids of at most 64 characters and plain
-    tool names (R11). Roles need not alternate, and the model continues after its own message."""
+    tool names (R11). A call and its result may be apart (R9), roles need not alternate, and the model continues
+    after its own message."""
     del card
     return Needs(
         repair_steps=(_drop_last_reasoning, _fit_blocks),
         continues=lambda _last, _fields: True,
-        calls=CallNeeds(rf"(?s:.){{1,{MAX_ID_CHARS}}}", are_stored=_has_reference),
+        calls=CallNeeds(rf"(?s:.){{1,{MAX_ID_CHARS}}}", may_be_apart=True, are_stored=_has_reference),
         tool_name=r"[A-Za-z0-9_-]{1,64}",
     )
 

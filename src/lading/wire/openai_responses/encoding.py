@@ -45,11 +45,13 @@ def count_leading(messages: Sequence[Message]) -> int:
 
 
 def joins(group: Sequence[Message], after: Message, *, card: Card) -> bool:
-    """Whether a group and the message after it are written together: calls of custom tools and their results,
-    because the type of a result depends on its call."""
+    """Whether a group and the message after it are written together: calls of custom tools, their results and what
+    is between them, because the type of a result depends on its call."""
     del card
-    first = group[0]
-    return bool(after.results) and any(_read_call_type(call, first) != "function_call" for call in first.calls)
+    custom = {call.id for one in group for call in one.calls if _read_call_type(call, one) != "function_call"}
+    if not custom or after.results:
+        return bool(custom)
+    return not custom.issubset(result.call_id for one in group for result in one.results)
 
 
 def envelope(conversation: Conversation) -> dict[str, Any]:
