@@ -22,6 +22,7 @@ from lading.history.log import Reported
 from lading.history.plan import Plan
 from lading.history.view import ONLY_RESTORE, View
 from lading.messages import Message, Template, Tool
+from lading.models.card import is_same_model
 from lading.models.profiles import Detail
 from lading.request.background import make_runner
 from lading.request.builder import RequestBuilder
@@ -40,6 +41,7 @@ from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.subscribers import Subscribers
 from lading.tokens.calibration import Calibration
+from lading.tokens.plausibility import RequestCount
 from lading.wire import find_wire
 from lading.wire.checking import find_added, illegal
 from lading.wire.fitting import find_needs
@@ -75,6 +77,12 @@ class Engine:
         self.asking = make_runner(settings.summarizer, self._request, history=self.history, publish=to.publish)
         self._offer = make_offer((), None, meter=settings.meter)
         self._detail: Detail = settings.tool_detail
+        self._announced = 0
+        """Number of edits at the start whose events another session had."""
+        self.marks_entry: int | None = None
+        """The entry behind which the own cache mark of the next requests is; None: at their end."""
+        self.marks_before = False
+        """Whether the end of the request before bears one too, also where the provider would find it without."""
         self.pending: list[Event] = []
         """Events to report with the next pack."""
         self._account: Account = 0.0
@@ -125,6 +133,16 @@ class Engine:
         """Start from another session's calibration for the same model."""
         self.recorder.state = self.recorder.state.start_from(calibration)
 
+    def start_as_copy(self, other: Engine) -> None:
+        """Start from another session, whose first messages and their edits this one has: for the same model, they
+        are in the provider's cache."""
+        self._announced = len(self.history.edits)
+        if is_same_model(other.settings.card, self.settings.card):
+            self._account, self._detail = other._account, other._detail
+            state, view = self.recorder.state.start_from(other.calibration), self.history.view
+            sent = RequestCount(view.tokens, len(view))
+            self.recorder.state = replace(state, last=replace(state.last, counted=sent))
+
     def change(self, settings: Settings) -> None:
         """Use these settings from the next request on. Only budget, rates and cache lifetime may differ."""
         self.settings = self.recorder.settings = settings
@@ -144,10 +162,12 @@ class Engine:
         usage: Reported | None = None,
         known_as: Sequence[str] = (),
         reply_id: str = "",
+        is_issued: bool = False,
     ) -> None:
         """Append messages to the log, in order; they are stored with the next ``pack``, or at once by ``save``.
-        ``usage``, ``reply_id``: of the last call, if the messages are its reply. ``known_as``: for each the digest
-        by which the caller knows it. Raises IllegalRequest for a NaN or infinite number.
+        ``usage``, ``reply_id``: of the last call, if the messages are its reply. ``is_issued``: they are a reply to
+        another session. ``known_as``: for each the digest by which the caller knows it. Raises IllegalRequest for a
+        NaN or infinite number.
         """
         call, state = self.call, self.recorder.state
         for position, message in enumerate(messages):
@@ -161,7 +181,7 @@ class Engine:
                 usage=usage,
                 known_as=name,
                 reply_id=reply_id,
-                is_issued=usage is not None or follows,
+                is_issued=is_issued or usage is not None or follows,
             )
         if (changed := self.history.take_refitted()) is not None:
             self._request.forget(changed)
@@ -184,6 +204,7 @@ class Engine:
         if (position := self.history.withdraw(entry, call=self.call)) is not None:
             self._request.forget(position)
             self.recorder.state = self.recorder.state.cut(len(self.history.view))
+            self.recorder.find_payload(self.history)
         return position is not None
 
     def save(self) -> None:
@@ -322,11 +343,20 @@ class Engine:
         request, plan, state, digest = self._request, fitted.plan, fitted.state, self._request.body_chain[-1]
         offer, violations = encoded.offer, encoded.violations
         tail, front = offer.transient.text.tail, offer.transient.front
-        marks_end = not tail and request.marks_end
-        body, whole = add_tail(request, tail)[:2] if tail else (request.body(marks_end=marks_end), digest)
+        marks_at = 0 if self.marks_entry is None else request.find_mark(plan.view, self.marks_entry)
+        marks_end, marks_entry = (
+            not tail and (self.marks_before or not marks_at) and request.needs_mark(always=self.marks_before),
+            self.marks_entry if marks_at else None,
+        )
+        if tail:
+            body, whole, *_ = add_tail(request, tail, marks_at=marks_at)
+        else:
+            body, whole = request.body(marks_end=marks_end, marks_at=marks_at), digest
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
-        edited = plan.list_applied(self.recorder.state.last.edits, before=shown)
-        built = Built(whole, digest, tuple(request.prompt_chain), tuple(request.ends), len(body), marks_end)
+        edited = plan.list_applied(max(self.recorder.state.last.edits, self._announced), before=shown)
+        built = Built(
+            whole, digest, tuple(request.prompt_chain), tuple(request.ends), len(body), marks_end, marks_entry
+        )
         manifest = self.recorder.record(facts, self.history, plan=plan, state=state, offer=offer, built=built)
         placed = [ContextInFront(state.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
         told = (*events, *broken, *edited, *placed, *encoded.left_out)

@@ -233,13 +233,23 @@ def test_an_error_in_the_middle_is_the_caller_s_and_the_next_try_goes_on_from_th
 @pytest.mark.parametrize("name", ["OpenAI", "Anthropic"])
 def test_an_error_in_the_middle_of_a_stream_is_the_caller_s(name: str) -> None:
     make, wire = CLIENTS[name]
-    faults = {2: Fault(status=500)}
+    faults = {call: Fault(status=500) for call in (2, 3, 4)}
     with StrictProvider(FakeModel([Say("Wait.", (FIRST,)), Say("Plum.")]), faults=faults) as provider:
         client = wrap(make(provider)).lading.session("work")
         with pytest.raises(Exception, match="Try again later"):
             asyncio.run(answered(client, wire, fields(wire), stream=True))
         assert asyncio.run(answered(client, wire, fields(wire), stream=True)) == ("Plum.", [])
         assert len(client.lading.sessions) == 1
+
+
+@pytest.mark.parametrize("name", [*CLIENTS])
+def test_a_passing_error_in_the_middle_of_a_stream_is_not_the_caller_s(name: str) -> None:
+    make, wire = CLIENTS[name]
+    faults = {2: Fault(status=529), 3: Fault(status=429)}
+    with StrictProvider(FakeModel([Say("Wait.", (FIRST,)), Say("Plum.")]), faults=faults) as provider:
+        client = wrap(make(provider)).lading.session("work")
+        assert asyncio.run(answered(client, wire, fields(wire), stream=True)) == ("Wait.Plum.", [])
+        assert [answer.status for answer in provider.answers] == [200, 529, 429, 200]
 
 
 @pytest.mark.parametrize("name", ["OpenAI", "Anthropic"])

@@ -41,10 +41,13 @@ class Pattern(Struct, frozen=True):
     """Whether the marks have a lifetime of an hour."""
     is_hour_first: bool
     """Whether those in tools and system messages have one."""
+    at_reply: bool = False
+    """Whether the last reply is marked."""
 
     @property
     def is_legal(self) -> bool:
-        return self.ends + self.documents + self.in_examples + self.in_system + self.in_tools <= MOST
+        others = self.in_examples + self.in_system + self.in_tools + self.at_reply
+        return self.ends + self.documents + others <= MOST
 
     def mark(self, *, first: bool = False) -> dict[str, Any]:
         """A mark; ``first``: in the tools or the system messages."""
@@ -69,6 +72,8 @@ class Shape(Struct, frozen=True):
     """Documents in the first message."""
     examples: int
     """Examples of questions and replies behind it."""
+    drops: bool = False
+    """Whether the next request has a question without its documents."""
 
 
 def text(words: str) -> dict[str, Any]:
@@ -88,6 +93,9 @@ def marked(messages: list[dict[str, Any]], pattern: Pattern) -> list[dict[str, A
         last = message["content"][-1]
         inner = last.get("content") if pattern.in_results else None
         (inner[-1] if isinstance(inner, list) else last).update(pattern.mark())
+    replies = [message for message in sent if message["role"] == "assistant"]
+    if pattern.at_reply and "cache_control" not in replies[-1]["content"][-1]:
+        replies[-1]["content"][-1].update(pattern.mark())
     if pattern.in_examples:
         begun = next(at for at, one in enumerate(sent) if one["content"][-1].get("text", "").startswith(BEGIN))
         sent[begun - 1]["content"][-1].update(pattern.mark())
@@ -111,7 +119,7 @@ def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
     fields: dict[str, Any] = {"model": "claude-sonnet-5", "max_tokens": 500, "system": [system], "tools": [tool]}
     with StrictProvider(answer, foreign=True) as provider:
         plain = anthropic_client(provider)
-        client = wrap(plain, options=SessionOptions(restore=False)) if wraps else plain
+        client = wrap(plain, options=SessionOptions(restore=False), fail_open=False) if wraps else plain
         for conversation in range(shape.conversations):
             early = [text(f"{at} {DOCUMENT}") for at in range(shape.early_documents)]
             messages = [{"role": "user", "content": [*early, text("Here follow documents.")]}]
@@ -122,6 +130,8 @@ def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
             messages.append(question(shape, conversation, BEGIN))
             for number in range(shape.questions + shape.rounds):
                 reply = client.messages.create(messages=marked(messages, pattern), **fields)
+                if shape.drops and len(messages[-1]["content"]) > shape.documents:
+                    messages[-1]["content"] = [one for one in messages[-1]["content"] if DOCUMENT not in str(one)]
                 blocks = [block.to_dict() for block in reply.content]
                 messages.append({"role": "assistant", "content": blocks})
                 results = [
@@ -140,7 +150,7 @@ def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
         return sum(issue.usage.cost(rates) for issue in provider.issues), len(provider.violations)
 
 
-PATTERNS = st.builds(Pattern, st.integers(0, 3), st.booleans(), st.integers(0, 2), *[st.booleans()] * 5).filter(
+PATTERNS = st.builds(Pattern, st.integers(0, 3), st.booleans(), st.integers(0, 2), *[st.booleans()] * 6).filter(
     lambda pattern: pattern.is_legal
 )
 SHAPES = st.builds(
@@ -152,11 +162,13 @@ SHAPES = st.builds(
     documents=st.integers(0, 2),
     early_documents=st.integers(0, 2),
     examples=st.integers(0, 3),
+    drops=st.booleans(),
 )
 ENDS = Pattern(2, False, 0, False, True, False, False, False)
 BEFORE_QUESTIONS = Pattern(0, False, 1, False, False, False, False, False)
 FIRST_QUESTIONS = Pattern(2, False, 1, False, False, False, False, False)
 FULL = Pattern(0, False, 2, True, True, False, False, False)
+STABLE = Pattern(0, False, 0, False, True, False, False, False, at_reply=True)
 EXAMPLES = Pattern(0, False, 0, True, False, False, False, False)
 
 
@@ -169,10 +181,14 @@ EXAMPLES = Pattern(0, False, 0, True, False, False, False, False)
 @example(EXAMPLES, Shape(6, 0, 1, 0, 0, 0, 3))
 @example(FULL, Shape(1, 0, 6, 0, 2, 0, 1))
 @example(FIRST_QUESTIONS, Shape(1, 3, 4, 30, 1, 0, 0))
+@example(STABLE, Shape(1, 0, 8, 0, 2, 0, 0, drops=True))
+@example(ENDS, Shape(1, 0, 8, 0, 2, 0, 0, drops=True))
+@example(STABLE, Shape(2, 1, 4, 0, 1, 1, 1, drops=True))
 def test_no_marks_cost_more_than_with_the_callers_own_client(pattern: Pattern, shape: Shape) -> None:
     (own, _), (ours, refused) = (bill(pattern, shape, wraps=wraps) for wraps in (False, True))
     assert refused == 0
-    assert ours <= 1.03 * own + 50
+    # The last question may have been written to the cache, for a quarter of its tokens more, where none follows.
+    assert ours <= 1.03 * own + 0.25 * 1_800 * (shape.documents + 1) + 50
 
 
 def test_a_request_with_more_marks_than_the_provider_takes_is_sent_with_fewer() -> None:

@@ -26,7 +26,8 @@ from lading.events import (
     UsageMissing,
 )
 from lading.exchange.conversations import Conversations
-from lading.exchange.exchange import Chunk, Deliver, Effect, ExchangeSteps, Read, Response, Send, exchange
+from lading.exchange.effects import Chunk, Deliver, Effect, ExchangeSteps, Pause, Read, Response, Send
+from lading.exchange.exchange import exchange
 from lading.exchange.wrapping import WrapOptions
 from lading.session.options import SessionOptions
 from lading.stores.leases import Lease
@@ -97,7 +98,7 @@ def effects_of(steps: ExchangeSteps, answers: Sequence[Answer]) -> Iterator[Effe
             effect = steps.send(Response(answer.status, answer.is_stream))
         elif isinstance(effect, Read):
             effect = steps.send(answer.content)
-        elif isinstance(effect, Deliver):
+        elif isinstance(effect, Deliver | Pause):
             effect = next(steps, None)
         elif (piece := next(pieces, None)) is None and answer.is_cut:
             effect = steps.throw(Cut())
@@ -190,10 +191,22 @@ def test_a_stream_that_asks_for_restore_goes_on_in_the_next_response() -> None:
     assert {type(event) for event in side.events} == {Restored, UsageMissing, Repaired}
 
 
+@pytest.mark.parametrize("times", [0, 1, 2, 3])
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 529])
+def test_a_streamed_answer_s_continuation_is_sent_again_like_the_sdks_do(status: int, times: int) -> None:
+    side = Side()
+    later = [refused(status, "later")] * times
+    effects = play(side.begin(), [streamed("Wait. ", calls=[RESTORE]), *later, streamed("plum")][: times + 2][:4])
+    assert len({*sent(effects)[1:]}) == 1
+    assert (b"plum" in delivered(effects), b"later" in delivered(effects)) == (times < 3, times == 3)
+    assert kinds(effects).count("P") == min(times, 2)
+    assert side.is_free()
+
+
 @pytest.mark.parametrize("ask", [whole(calls=[RESTORE]), streamed("Wait. ", calls=[RESTORE])])
 def test_a_continuation_that_is_refused_is_the_caller_s(ask: Answer) -> None:
     side = Side()
-    effects = play(side.begin(), [ask, refused(500, "later")])
+    effects = play(side.begin(), [ask, *[refused(500, "later")] * (3 if ask.is_stream else 1)])
     if ask.is_stream:
         assert delivered(effects).endswith(b"event: error\ndata: " + refused(500, "later").content + b"\n\n")
     else:

@@ -142,11 +142,17 @@ def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
     wire = find_loaded_wire(frame.wire)
     request = RequestBuilder(wire, frame.card)
     body = rebuild_request(request, view, manifest=manifest, tools=tools, template=template, blob=blob)
-    items = [item for group in request.groups for item in group.wire_messages]
+    marks_at, own_mark = request.find_mark(view, manifest.sent.marks_entry), wire.layout.marks
+    groups = [
+        request.mark_items(at) if at == marks_at > 0 else one.wire_messages for at, one in enumerate(request.groups)
+    ]
+    items = [item for group in groups for item in group]
     shown = [*_locate_messages(view, request, wire.layout)]
     envelope = dict(request.envelope)
+    if marks_at and own_mark:
+        del envelope[own_mark.field]
     if tail := read_transient(manifest.sent.transient, blob).tail:
-        _, _, closing, start, at, moved = add_tail(request, tail)
+        _, _, closing, start, at, moved = add_tail(request, tail, marks_at=marks_at)
         envelope = {name: value for name, value in envelope.items() if name != moved}
         first = sum(len(group.wire_messages) for group in request.groups[:start])
         items[first:] = closing

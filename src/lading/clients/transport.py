@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import closing
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, suppress
 from functools import partial
+from math import inf
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
+from weakref import finalize
 
+from lading.clients.pieces import derive
 from lading.exchange.call import find_wire_by_path, report_unpacked
 from lading.exchange.conversations import Conversations
-from lading.exchange.exchange import Deliver, Effect, ExchangeSteps, Fetch, Read, Response, Send, exchange
+from lading.exchange.effects import Deliver, Effect, ExchangeSteps, Fetch, Pause, Read, Response, Send
+from lading.exchange.exchange import exchange
 from lading.request.summary_calls import CALLER
 from lading.session.async_session import in_thread
 
 SESSION_HEADER = "x-lading-session"
 """Header with the session name of a request; removed before the request is sent."""
+_ERROR = 400
 _REPLACED = frozenset({"content-length", "transfer-encoding"})
 _OF_CONTENT = _REPLACED | {"content-type", "content-encoding", "idempotency-key"}
 _DECODED = frozenset({"content-length", "content-encoding", "transfer-encoding"})
@@ -67,7 +73,9 @@ class Transport:
             if isinstance(effect, Fetch):
                 found = self._inner.send(flight.find(effect.id))
                 return steps.send(found.content if found.is_success else b"")
-            if effect is None:
+            if isinstance(effect, Pause):
+                time.sleep(effect.seconds)
+            if effect is None or isinstance(effect, Pause):
                 return next(steps, None)
             return steps.send(flight.response.read() if isinstance(effect, Read) else next(flight.chunks, None))
         except BaseException as error:  # noqa: BLE001 - raised again by the exchange
@@ -120,14 +128,11 @@ class AsyncTransport:
         if isinstance(effect, Deliver):
             next(steps, None)
             return flight.answer(content=effect.data)
-        pieces = self._relay(flight, effect)
-
-        async def aclose(_: Any) -> None:
-            await pieces.aclose()
-            await flight.aclose()
-
-        methods = {"__aiter__": lambda _: pieces, "aclose": aclose}
-        return flight.answer(stream=type("Answer", (self._http.AsyncByteStream,), methods)())
+        stream = derive(self._http.AsyncByteStream)(partial(self._advance, flight), flight, effect)
+        # Keeps the provider's answer until the caller's is gone: an event loop closes generators that are collected
+        # together in any order, and some of them twice.
+        finalize(stream, id, flight).atexit = False
+        return flight.answer(stream=stream)
 
     async def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next. Steps that pack or store run in a thread."""
@@ -142,25 +147,15 @@ class AsyncTransport:
                 return await in_thread(partial(steps.send, found.content if found.is_success else b""))
             if isinstance(effect, Read):
                 return await in_thread(partial(steps.send, await flight.response.aread()))
-            if effect and (chunk := await anext(flight.chunks, None)) is not None:
+            if isinstance(effect, Pause):
+                await asyncio.sleep(effect.seconds)
+            elif effect and (chunk := await anext(flight.chunks, None)) is not None:
                 return steps.send(chunk)
             return await in_thread(partial(next, steps, None))
         except BaseException as error:  # noqa: BLE001 - raised again by the exchange
             return steps.throw(error)
         finally:
             CALLER.set(None)
-
-    async def _relay(self, flight: _HttpExchange, effect: Effect | None) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes of a streamed answer."""
-        try:
-            while effect:
-                if isinstance(effect, Deliver):
-                    yield effect.data
-                    effect = next(flight.steps, None)
-                else:
-                    effect = await self._advance(flight, effect)
-        finally:
-            await flight.aclose()
 
     async def aclose(self) -> None:
         """Close the original client and all sessions."""
@@ -202,7 +197,9 @@ class _HttpExchange:
         kind = response.headers.get("content-type", "").lower()
         # Some servers stream with another type, or none.
         is_stream = True if "text/event-stream" in kind else False if "json" in kind else None
-        return Response(response.status_code, is_stream)
+        if response.status_code < _ERROR:
+            return Response(response.status_code, is_stream)
+        return Response(response.status_code, is_stream, _read_retry_after(response.headers))
 
     def answer(self, *, content: bytes = b"", stream: Any = None) -> Any:
         """Return the response for the caller: the newest one with another body, which is already decoded."""
@@ -224,6 +221,17 @@ class _HttpExchange:
         """End the exchange and close its newest response."""
         with closing(self.steps):
             await self.response.aclose()
+            if not self.chunks.ag_running:
+                await self.chunks.aclose()
+
+
+def _read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds after which to send a request again; None: they are not given as a number."""
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            if 0 <= (seconds := float(headers.get(name, "")) / per_second) < inf:
+                return seconds
+    return None
 
 
 def _take_name(request: Any) -> str:

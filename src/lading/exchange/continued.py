@@ -11,6 +11,8 @@ from typing import Any
 
 from lading import jsonbytes
 from lading.exchange.chains import FoundLog
+from lading.exchange.conversations import Conversations
+from lading.exchange.effects import Chunk, Deliver, ExchangeSteps, Fetch, Read, Response, Send
 from lading.messages import Conversation, Message, Text, ToolResult
 from lading.models.catalog import find_card
 from lading.session.own_tools import ALL
@@ -20,7 +22,28 @@ _GONE = "The result is not available any more. Go on with what you have, or read
 _OWN = frozenset([tool.name for tool in ALL])
 
 
-def read_previous(body: bytes, wire: Wire) -> str:
+def send_continued(conversations: Conversations, body: bytes, *, wire: Wire) -> ExchangeSteps:
+    """Send a request that is not packed, if it continues a response by its id; once more if that has own calls."""
+    previous = _read_previous(body, wire)
+    if not previous:
+        return
+    response: Response = yield Send(body)
+    if response.status == 400:
+        refusal: bytes = yield Read()
+        try:
+            answered = _answer_own(body, (yield Fetch(previous)), wire=wire, find_log=conversations.find_log_with)
+        except Exception:  # noqa: BLE001 - the provider's error tells the caller more than ours
+            answered = None
+        if answered is None:
+            yield Deliver(refusal)
+            return
+        yield Send(answered)
+    while (chunk := (yield Chunk())) is not None:
+        yield Deliver(chunk)
+    yield Deliver(b"")
+
+
+def _read_previous(body: bytes, wire: Wire) -> str:
     """Return the id of the response that a request continues; empty if it continues none."""
     field = wire.layout.items.continues
     if not field or f'"{field}"'.encode() not in body:
@@ -33,7 +56,7 @@ def read_previous(body: bytes, wire: Wire) -> str:
     return previous if isinstance(previous, str) else ""
 
 
-def answer_own(
+def _answer_own(
     body: bytes, response: bytes, *, wire: Wire, find_log: Callable[[str], FoundLog | None]
 ) -> bytes | None:
     """Return the request with outputs for the own calls of the response that it continues; None if it has none.

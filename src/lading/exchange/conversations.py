@@ -19,6 +19,7 @@ from lading.addresses import fork_prefix, free_names, is_fork_name
 from lading.errors import LadingError, SessionBusy
 from lading.events import ALL, ContextUsage, Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import Bodies
+from lading.exchange.branches import Branch, find_parent
 from lading.exchange.chains import FoundLog
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
@@ -213,14 +214,17 @@ class Conversations:
             ended = any(one.end_abandoned_call(history) for one in self._find_open(request, busy=True))
             if behind or ended or self.endings.last is not request.last_ending:
                 return None
+            with self._lock:
+                parent = find_parent(request, [*tried, *self._open.values()])
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:
                     conversation.session.close()
-        if begun := self._begin_session(request):
+        if begun := self._begin_session(request, parent):
             if name and begun.name != name:
                 self.report(Forked(name, begun.name))
-            return self._take(ClientConversation(begun, history.opening.head), request)
+            source = parent.conversation if parent else None
+            return self._take(ClientConversation(begun, history.opening.head, parent=source), request)
         return None
 
     def _take(
@@ -258,10 +262,15 @@ class Conversations:
         session.close()
         return ClientConversation(self._open_session(request, session.name), conversation.head)
 
-    def _begin_session(self, request: ConversationRequest) -> SharedSession | None:
-        """Open and lock a new session, numbered if its name is taken; None if another process is starting it."""
+    def _begin_session(self, request: ConversationRequest, parent: Branch | None) -> SharedSession | None:
+        """Open and lock a new session, numbered if its name is taken; None if another process is starting it.
+        ``parent``: where it parts from."""
         for name in free_names(request.wanted, lambda name: name in self._open or self._is_stored(name)):
+            if parent:
+                parent.copy_to(name)
             session = self._open_session(request, name)
+            if parent:
+                session.start_from(parent.conversation.session)
             if self._try_hold(session, request):
                 return session
             session.close()
@@ -276,7 +285,7 @@ class Conversations:
         return [
             one
             for own, one in conversations
-            if (is_fork_name(own, request.name) if request.name else one.head == request.history.opening.head)
+            if is_fork_name(own, request.wanted)
             and one.busy == busy
             and own not in request.held
             and one.session.wire == request.wire

@@ -48,10 +48,11 @@ class RequestHistory:
         reply = known.reply if known else given.find(lambda role: role == "assistant")
         self._head = reply
         self.opening = known or self._open(body, reply)
-        self._offset = self.opening.start - len(self.opening.leading)
+        # What is added to a position for the index of its item.
+        self.offset = self.opening.start - len(self.opening.leading)
 
     def __len__(self) -> int:
-        return len(self._given) - self._offset
+        return len(self._given) - self.offset
 
     @cached_property
     def digests(self) -> bytes:
@@ -60,14 +61,14 @@ class RequestHistory:
 
     def has_reply_before(self, position: int) -> bool:
         """Whether there is a reply before the position."""
-        return self.opening.reply < position + self._offset
+        return self.opening.reply < position + self.offset
 
     def read(self, position: int, *, is_first: bool = False) -> list[FingerprintedMessage]:
         """Decode the messages from a position on, which is after ``leading``. ``is_first``: for the first request
         of a conversation, in which cache marks stay behind replies too. Raises WireError, InputError."""
         if is_first and self.marks:
             self._is_first, self._read = True, []
-        return self._decode(position + self._offset, len(self._given))
+        return self._decode(position + self.offset, len(self._given))
 
     def _decode(self, start: int, end: int) -> list[FingerprintedMessage]:
         """Decode the messages from ``start`` to ``end`` once, with the cache marks that stay."""
@@ -88,6 +89,11 @@ class RequestHistory:
         return Opening([(message, fingerprint(message)) for message in leading], start, reply, head, digests)
 
 
+def name_conversation(head: str) -> str:
+    """Return the name of a conversation that its caller did not name; ``head``: as of ``Opening``."""
+    return f"c-{head[:16]}"
+
+
 class ConversationRequest:
     """A search for the conversation of a request."""
 
@@ -95,7 +101,7 @@ class ConversationRequest:
         """Raises WireError if the messages at the start cannot be read."""
         self.model, self.wire, self.name = str(body.get("model", "")), wire, name
         self.history = RequestHistory(body, wire, openings=openings)
-        self.wanted = name or f"c-{self.history.opening.head[:16]}"
+        self.wanted = name or name_conversation(self.history.opening.head)
         self.may_be_stored = bool(name) or self.history.has_reply_before(len(self.history))
         """Whether it may continue a stored conversation, for instance of another process."""
         self.held: set[str] = set()

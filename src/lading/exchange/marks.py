@@ -4,7 +4,9 @@ Anthropic caches up to each marked block; some servers of Chat Completions accep
 messages (before the first reply), or inside a message, keeps its place, for instance between a document and a
 question. A mark on a last block moves from call to call, unless it is of an hour and before the first reply: it
 becomes the request's own mark, at the top level, which Anthropic applies to the last block; ``RequestBuilder`` also
-marks the end of the request before it where that is needed.
+marks the end of the request before it where that is needed. Where the caller's last mark is on a reply, or on an
+earlier message behind which it has dropped what it sent last time, the request's own mark is on that message: no
+request begins with what comes after it.
 """
 
 from __future__ import annotations
@@ -90,8 +92,23 @@ def find_barred(
 
 def find_own_mark(fields: Template, *, scheme: CacheMarks, given: PlacedMarks, kept: PlacedMarks) -> Any:
     """Return the mark of a whole request: its own, else the caller's last one that is not in ``kept``."""
-    moved = [mark for place, mark in given.items() if place not in kept]
-    return fields.get(scheme.field) or (moved[-1] if moved else None)
+    moving = list_moving(given, kept)
+    return fields.get(scheme.field) or (given[moving[-1]] if moving else None)
+
+
+def list_moving(given: PlacedMarks, kept: PlacedMarks) -> list[BlockPath]:
+    """List the places of the caller's marks that move from request to request, in order."""
+    return sorted(place for place in given if place not in kept)
+
+
+def find_last_place(given: PlacedMarks, kept: PlacedMarks, *, items: int) -> int | None:
+    """Return the index of the item with the last of the caller's marks that move, if it is before the last of these
+    items, and marks that stay behind it have its lifetime (A21)."""
+    moving = list_moving(given, kept)
+    if not moving or moving[-1][0] >= items - 1:
+        return None
+    behind = {read_ttl(mark) for place, mark in kept.items() if place > moving[-1]}
+    return moving[-1][0] if behind <= {read_ttl(given[moving[-1]])} else None
 
 
 def find_within(value: Any, scheme: CacheMarks, *, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:

@@ -68,21 +68,25 @@ class StoredMarks:
         return self.find(leading)
 
     def strip_surplus(
-        self, new: Sequence[Message], *, leading: Sequence[Message], tools: Any, given: PlacedMarks
+        self, new: Sequence[Message], *, leading: Sequence[Message], tools: Any, given: PlacedMarks, has_own: bool
     ) -> list[Message]:
         """Return new messages, without the marks of those whose marks would not be legal: more than a request may
-        have with its own, or one of an hour behind one of five minutes. ``given``: as for ``give_way``."""
+        have, with its own if ``has_own`` or a mark moves, or one of an hour behind one of five minutes. ``given``:
+        as for ``give_way``."""
         if (scheme := self._session.wire.layout.marks) is None:
             return list(new)
         stored = self.find(leading)
         inner = {place: stored[place] for place in stored.keys() - _find_outdated(stored, given)}
         lifetimes = [*list_lifetimes(tools, scheme), *map(read_ttl, inner.values())]
         fitting: list[Message] = []
-        for at, message in enumerate(new, start=len(self._session.known) - len(leading)):
+        start = len(self._session.known) - len(leading)
+        stays = {*stored, *_find_on_messages(enumerate(new, start), scheme)}
+        most = scheme.most - (has_own or not stays.issuperset(given))
+        for at, message in enumerate(new, start):
             found = _find_on_messages([(at, message)], scheme)
             own = list(map(read_ttl, found.values()))
             is_late = "1h" in own and "5m" in lifetimes
-            if own and (is_late or len(lifetimes) + len(own) >= scheme.most):
+            if own and (is_late or len(lifetimes) + len(own) > most):
                 message = scheme.strip_message(message)
             else:
                 lifetimes += own

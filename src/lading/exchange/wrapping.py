@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import compress, islice
 from operator import not_
 from typing import TypeVar
@@ -15,7 +16,7 @@ from lading.errors import LoopStopped
 from lading.history.log import Entry
 from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, ToolCall
-from lading.session.matching import fingerprint
+from lading.session.matching import fingerprint, fingerprint_entry
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
 from lading.subscribers import Subscribers
@@ -111,17 +112,43 @@ class SharedSession(Session):
         history = self._engine.history
         return map(history.find_form, history.known)
 
+    def start_from(self, other: SharedSession) -> None:
+        """Start from another session whose first messages this one has."""
+        self._engine.start_as_copy(other._engine)
+
+    def find_replies(self, wanted: AbstractSet[str], *, last: int) -> Iterator[tuple[str, Message]]:
+        """Yield the replies of these fingerprints among the ``last`` newest messages that the caller knows, as they
+        were given first; not those that it saw otherwise or has changed."""
+        for entry in self.list_newest_known(last):
+            known_as = fingerprint_entry(entry) if entry.message.role == "assistant" else ""
+            is_changed = entry.index in self._engine.history.restated
+            if known_as in wanted and known_as == fingerprint(entry.message) and not is_changed:
+                yield known_as, entry.message
+
+    def list_newest_known(self, last: int) -> list[Entry]:
+        """List the ``last`` newest entries that the caller knows."""
+        return self._engine.history.list_newest_known(last)
+
     def list_shown(self, position: int) -> list[Message]:
         """List the messages by which requests show the caller's message at a position."""
-        view, entry = self._engine.history.view, self._find_entry(position).index
+        view, entry = self._engine.history.view, self.find_entry(position).index
         return [item.message for item in view.items[slice(*view.span(entry, entry))]]
 
     def restate(self, position: int, change: Callable[[Message], Message]) -> None:
         """Change the caller's message at a position, unless an edit replaces it."""
-        entry = self._find_entry(position)
+        entry = self.find_entry(position)
         self._engine.restate(entry.index, change(self._engine.history.find_form(entry)))
 
-    def _find_entry(self, position: int) -> Entry:
+    def mark_behind(self, position: int | None, *, always: bool, marks_before: bool) -> None:
+        """Place the own cache mark of the next requests behind the caller's message here, if that is a reply or
+        ``always``; else, and for None, at their end. ``marks_before``: and at the end of the request before."""
+        entry = None if position is None else self.find_entry(position)
+        is_there = entry is not None and (always or entry.message.role == "assistant")
+        self._engine.marks_entry = entry.index if entry and is_there else None
+        self._engine.marks_before = marks_before
+
+    def find_entry(self, position: int) -> Entry:
+        """Return the entry of the caller's message at a position."""
         return next(islice(self._engine.history.known, position, None))
 
     def count_round_blocks(self) -> int:

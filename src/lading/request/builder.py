@@ -1,12 +1,14 @@
 """Build the growing request of a session: each wire message is encoded, checked and digested once.
 
 The digest is a chain. Each link covers the link before it and new bytes: first those of the envelope, then those of
-each group of messages that share wire messages. Equal last links mean equal bytes, but for ``marks_end``.
+each group of messages that share wire messages. Equal last links mean equal bytes, but for the place of the
+request's own cache mark (``needs_mark``, ``find_mark``).
 """
 
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -147,36 +149,64 @@ class RequestBuilder:
         return self._starts[-1] + len(self.groups[-1].messages) if self._starts else 0
 
     def body(
-        self, groups: Sequence[bytes] | None = None, opening: bytes = b"", *, marks_end: bool = False
+        self,
+        groups: Sequence[bytes] | None = None,
+        opening: bytes = b"",
+        *,
+        marks_end: bool = False,
+        marks_at: int = 0,
     ) -> bytes:
         """Return the body: the fields of the envelope, then the items. ``groups`` and ``opening``: in place of its
-        own, as bytes. ``marks_end``: as the property says."""
-        groups = groups or [group.data for group in self.groups]
-        if marks_end and (scheme := self.wire.layout.marks):
-            end = self._find_reply() - 1
-            *others, last = self.groups[end].wire_messages
-            marked = [*others, scheme.put(last, self._envelope[scheme.field])]
-            groups = [*groups[:end], b",".join(map(jsonbytes.dump, marked)), *groups[end + 1 :]]
-        return b"".join((opening or self._opening, b",".join([data for data in groups if data]), b"]}"))
+        own, as bytes. ``marks_end``: as ``needs_mark`` says. ``marks_at``: of ``find_mark``."""
+        groups = [group.data for group in self.groups] if groups is None else groups
+        for end in filter(None, (self._find_reply() - 1 if marks_end else 0, marks_at)):
+            groups = [*groups[:end], b",".join(map(jsonbytes.dump, self.mark_items(end))), *groups[end + 1 :]]
+        opening = self._open_without_mark() if marks_at else opening or self._opening
+        return b"".join((opening, b",".join([data for data in groups if data]), b"]}"))
+
+    def mark_items(self, end: int) -> list[dict[str, Any]]:
+        """Return the items of a group with the request's own mark at its end."""
+        scheme, (*others, last) = self.wire.layout.marks, self.groups[end].wire_messages
+        return [*others, scheme.put(last, self._envelope[scheme.field]) if scheme else last]
+
+    def _open_without_mark(self) -> bytes:
+        """Return the body up to its items, without the request's own mark."""
+        if not self._bare:
+            field = self.wire.layout.marks.field if self.wire.layout.marks else ""
+            rest = {name: value for name, value in self._envelope.items() if name != field}
+            self._bare = self._begin(jsonbytes.dump_at("body", rest))
+        return self._bare
+
+    def find_mark(self, view: View, entry: int | None) -> int:
+        """Return the index of the group at whose end the request's own mark is: the one that shows this entry.
+        0: the mark is at the request's end. ``entry`` None: there too."""
+        scheme = self.wire.layout.marks
+        if entry is None or scheme is None or not self._envelope.get(scheme.field):
+            return 0
+        position = view.span(entry, entry)[1] - 1
+        position += (len(self.front) if position >= self._systems else 0) - self._leading
+        at = bisect_right(self._starts, position) - 1
+        last = self.groups[at].wire_messages[-1]
+        return at if 0 < at < len(self.groups) - 1 and scheme.put(last, scheme.own) is not last else 0
 
     def _begin(self, envelope: bytes) -> bytes:
         comma = b"," if envelope != b"{}" else b""
         return envelope[:-1] + comma + jsonbytes.dump(self.wire.layout.items.field) + b":["
 
-    def close(self, start: int, items: Sequence[dict[str, Any]], *, without: str = "") -> tuple[bytes, str]:
-        """Return the body with these items in place of the groups from ``start`` on, and without a field of the
-        envelope; and the link of these items to the chain."""
+    def close(
+        self, start: int, items: Sequence[dict[str, Any]], *, unmarked: bool = False, marks_at: int = 0
+    ) -> tuple[bytes, str]:
+        """Return the body with these items in place of the groups from ``start`` on, and the link of these items to
+        the chain. ``unmarked``: without the request's own mark. ``marks_at``: as ``body``, before ``start``."""
         data = b",".join(jsonbytes.dump_at(self.wire.layout.items.field, item) for item in items)
-        if without and not self._bare:
-            rest = {name: value for name, value in self._envelope.items() if name != without}
-            self._bare = self._begin(jsonbytes.dump_at("body", rest))
-        kept = [group.data for group in self.groups[:start]]
-        return self.body([*kept, data], self._bare if without else b""), _link(self.body_chain[start], data)
+        groups = [*(group.data for group in self.groups[:start]), data]
+        body = self.body(groups, self._open_without_mark() if unmarked else b"", marks_at=marks_at)
+        return body, _link(self.body_chain[start], data)
 
-    @property
-    def marks_end(self) -> bool:
+    def needs_mark(self, *, always: bool = False) -> bool:
         """Whether the end of the last request bears a cache mark too: the provider looks for it only in some blocks
-        before the request's own mark. Not where there are as many marks as a request may have."""
+        before the request's own mark. Not where there are as many marks as a request may have. ``always``: however
+        many blocks there are."""
         scheme = self.wire.layout.marks
         mark = self._envelope.get(scheme.field) if scheme else None
         if scheme is None or not mark or not (start := self._find_reply()):
@@ -184,7 +214,7 @@ class RequestBuilder:
         blocks = sum(
             max(len(list_blocks(item)), 1) for group in self.groups[start:] for item in group.wire_messages
         )
-        if not 0 < scheme.look_back <= blocks:
+        if not (always or 0 < scheme.look_back <= blocks):
             return False
         # Only behind a long round: the whole request is searched.
         field, own = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(mark)

@@ -103,7 +103,7 @@ class RequestPlace(Struct, frozen=True, omit_defaults=True):
     """Time of the request according to the caller, in seconds since 1970."""
     cause: Cause = ""
     task: str = ""
-    """Digest of the stored record of its task's payload (``lading.task.record``); empty: there is none."""
+    """Digest of the stored record of the payload of its turn (``lading.task.record``); empty: there is none."""
     tools: str = ""
     """Digest of the stored record of its tools (``lading.request.tool_record``); empty: all that were given."""
     memory: str = ""
@@ -134,7 +134,8 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """The request itself."""
 
     digest: str
-    """The last link of its digest chain, with the tail: with ``marks_end``, equal digests mean equal bytes."""
+    """The last link of its digest chain, with the tail. Equal digests mean equal bytes, but for the place of the
+    request's own cache mark."""
     body_bytes: int
     expected: Expected | None = None
     """None: no usage was reported yet; counts are uncalibrated."""
@@ -146,6 +147,8 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """Where it has such text: the last link without its tail, which the next request extends."""
     marks_end: bool = False
     """Whether the end of the request before it bears a cache mark, which is not part of the digest."""
+    marks_entry: int | None = None
+    """The entry behind which the request's own cache mark is, which is not part of the digest; None: at the end."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):

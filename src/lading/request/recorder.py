@@ -15,6 +15,7 @@ from lading.history.history import History
 from lading.history.log import Edit, Entry
 from lading.history.plan import Plan
 from lading.history.replaying import CLOSING
+from lading.history.view import View
 from lading.messages import Template
 from lading.models.profiles import Detail
 from lading.request.builder import count_shared_links
@@ -33,6 +34,7 @@ from lading.request.manifest import (
     decision,
     frame,
     seal,
+    unseal,
 )
 from lading.request.reopening import find_frame, recall_state
 from lading.request.state import Last, RequestState, start_state
@@ -68,6 +70,8 @@ class Built(NamedTuple):
     """Tokens of the prefix that ends with each link."""
     body_bytes: int
     marks_end: bool
+    """As in ``Sent``."""
+    marks_entry: int | None
 
 
 class Recorder:
@@ -82,9 +86,11 @@ class Recorder:
         self.frame: Frame | None = None
         """Settings, tools and fields of the last request."""
         self.task = ""
-        """Digest of the stored record of the payload that the next requests show; empty: they show none."""
+        """Digest of the stored record of the newest payload; empty: there is none, or its task has ended."""
         self.tools = ""
         """Digest of the stored record of the tools that the next requests offer; empty: all that were given."""
+        self.has_step_tools = False
+        """Whether the next requests offer the tools of a step alone."""
         self.memory = ""
         """Digest of the records of the memory in the next request's tail, as stored; empty: there are none."""
 
@@ -104,6 +110,16 @@ class Recorder:
         self.state = recall_state(recent, self.settings, history=history)
         return last
 
+    def find_payload(self, history: History) -> None:
+        """Name the payload that is the newest after entries were withdrawn. Raises StoreError, TamperedError."""
+        if not self.task or self._store is None:
+            return
+        payloads = (edit for edit in reversed(history.edits) if edit.kind == "payload")
+        newest = next((edit for edit in payloads if edit.first == history.view.payload), None)
+        # It has its record since the call for which it was made.
+        sent = self._store.manifests(*self.settings.owner, start=newest.call - 1) if newest else ()
+        self.task = next((unseal(data).place.task for data in sent), "")
+
     def record(
         self, facts: Facts, history: History, *, plan: Plan, state: RequestState, offer: Offer, built: Built
     ) -> Manifest:
@@ -117,17 +133,14 @@ class Recorder:
         transient, tail_tokens = offer.transient.digest, offer.transient.counts.get("tail", 0)
         counted = RequestCount(built.ends[-1] + tail_tokens, len(plan.view))
         kept = state.extends_learned and not prefix.first_changed and not transient
-        expected: Expected | None = None
-        if calibration.seen or calibration.is_doubted:
-            expected = Expected(calibration.predict(counted, kept=kept), calibration, kept)
-        call, shown = last.call + 1, (len(history.entries), len(plan.edits))
-        log = LogExtent(*shown, history.log, history.is_recounted)
+        is_learned = calibration.seen or calibration.is_doubted
+        expected = Expected(calibration.predict(counted, kept=kept), calibration, kept) if is_learned else None
+        call, task = last.call + 1, self.task if _has_payload(plan.view) else ""
+        log = LogExtent(len(history.entries), len(plan.edits), history.log, history.is_recounted)
         manifest, data = seal(
             Manifest(
                 format=FORMAT,
-                place=RequestPlace(
-                    *settings.owner, call, facts.at_s, facts.cause, self.task, self.tools, self.memory
-                ),
+                place=RequestPlace(*settings.owner, call, facts.at_s, facts.cause, task, self.tools, self.memory),
                 parent=last.checksum,
                 seen=log,
                 counts=dict(facts.counts),
@@ -140,6 +153,7 @@ class Recorder:
                     transient,
                     built.without_tail if transient else "",
                     built.marks_end,
+                    built.marks_entry,
                 ),
                 tool_detail=facts.tool_detail,
                 decisions=tuple(map(decision, decided)),
@@ -222,9 +236,15 @@ class Recorder:
             if edit.kind != "repaired" or (edit.last < last.entries and not edit.reason.startswith(CLOSING))
         )
         reasons = "; ".join(dict.fromkeys(decided))
-        if not shared and self.tools and self.frame is not None and self.frame.tools != tools:
+        if not shared and self.has_step_tools and self.frame is not None and self.frame.tools != tools:
             return Prefix(shared, tokens, "envelope", "the tools of the step changed", price)
         if not shared:
             return Prefix(shared, tokens, "envelope", reasons or "tools, system or other fields changed", price)
         otherwise = "the text before the history changed" if front else "new messages joined the last one"
         return Prefix(shared, tokens, f"messages.{shared - 1}", reasons or otherwise, price)
+
+
+def _has_payload(view: View) -> bool:
+    """Whether the newest payload is of the current turn: no request of the user follows it."""
+    asked, _ = view.newest_request or (-1, None)
+    return max(asked, 0) <= view.payload

@@ -30,12 +30,15 @@ class TailedRequest(NamedTuple):
     """The field of the envelope with the cache mark that is now before the tail; empty: none."""
 
 
-def add_tail(request: RequestBuilder, text: str) -> TailedRequest:
-    """Return the request with a text at its end."""
+def add_tail(request: RequestBuilder, text: str, *, marks_at: int = 0) -> TailedRequest:
+    """Return the request with a text at its end. ``marks_at``: of ``RequestBuilder.find_mark``."""
     start, items, before = _find_place(request)
     wire, card, marks = request.wire, request.card, request.wire.layout.marks
     item, marked = items[before] if before >= 0 else {}, ""
-    if marks and (mark := request.envelope.get(marks.field)) and item:
+    marks_at = marks_at if marks_at < start else 0
+    if marks and marks_at:
+        marked = marks.field
+    elif marks and (mark := request.envelope.get(marks.field)) and item:
         bare, item = item, marks.put(item, mark)
         marked = marks.field if item is not bare else ""
     extended = wire.layout.items.extend(item, text, card=card) if item else None
@@ -46,7 +49,7 @@ def add_tail(request: RequestBuilder, text: str) -> TailedRequest:
             *([item] if item else []),
             *wire.encode_group([own_words(text)], card),
         ]
-    body, digest = request.close(start, items, without=marked)
+    body, digest = request.close(start, items, unmarked=bool(marked), marks_at=marks_at)
     return TailedRequest(body, digest, items, start, before if extended else before + 1, marked)
 
 

@@ -6,7 +6,7 @@ A ``Session`` is safe to use from several threads; ``AsyncSession`` has the same
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice, takewhile
@@ -393,14 +393,16 @@ class Session:
         reply_id: str = "",
         pin: bool = False,
         stored: bool = True,
+        issued: Collection[str] = (),
     ) -> None:
         """Append new messages, each with its fingerprint in the caller's history (empty: it is not in there).
         ``usage``, ``reply_id``: of the reply that they are. ``pin``: keep them verbatim. ``stored``: at once, else
-        with the next request."""
+        with the next request. ``issued``: fingerprints of replies that are as a provider gave them."""
         with self._lock:
             self._check_idle()
             for message, known in zip(messages, known_as, strict=True):
-                self._engine.append([message], usage=usage, known_as=[known], reply_id=reply_id)
+                append = partial(self._engine.append, usage=usage, reply_id=reply_id, is_issued=known in issued)
+                append([message], known_as=[known])
                 self.known += [known] if known else []
                 if pin or (self._steps and self._steps.keeps_newest()):
                     self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
