@@ -165,9 +165,9 @@ class Engine:
         is_issued: bool = False,
     ) -> None:
         """Append messages to the log, in order; they are stored with the next ``pack``, or at once by ``save``.
-        ``usage``, ``reply_id``: of the last call, if the messages are its reply. ``is_issued``: they are a reply to
-        another session. ``known_as``: for each the digest by which the caller knows it. Raises IllegalRequest for a
-        NaN or infinite number.
+        ``usage``, ``reply_id``: of the last call, if the messages are its reply. ``is_issued``: they are a reply
+        as a provider gave it before. ``known_as``: for each the digest by which the caller knows it. Raises
+        IllegalRequest for a NaN or infinite number.
         """
         call, state = self.call, self.recorder.state
         for position, message in enumerate(messages):
@@ -344,10 +344,9 @@ class Engine:
         offer, violations = encoded.offer, encoded.violations
         tail, front = offer.transient.text.tail, offer.transient.front
         marks_at = 0 if self.marks_entry is None else request.find_mark(plan.view, self.marks_entry)
-        marks_end, marks_entry = (
-            not tail and (self.marks_before or not marks_at) and request.needs_mark(always=self.marks_before),
-            self.marks_entry if marks_at else None,
-        )
+        marks_entry = self.marks_entry if marks_at else None
+        may_mark_end = not tail and (self.marks_before or not marks_at)
+        marks_end = may_mark_end and request.needs_mark(always=self.marks_before)
         if tail:
             body, whole, *_ = add_tail(request, tail, marks_at=marks_at)
         else:

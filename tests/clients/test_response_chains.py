@@ -220,3 +220,21 @@ def test_a_refusal_for_another_reason_is_the_callers() -> None:
         with pytest.raises(BadRequestError, match="not found"):
             client.responses.create(model=MODEL, input="And now?", previous_response_id="resp_unknown")
         client.close()
+
+
+def test_a_tool_of_the_caller_with_the_name_of_an_own_one_is_answered_by_the_caller() -> None:
+    restore = {"type": "function", "name": RESTORE, "parameters": {"type": "object"}}
+    asked = Say(calls=(Use(RESTORE, {"backup": "monday"}), Use("read", {"path": "a"})))
+    with StrictProvider(FakeModel([asked, Say("Done.")])) as provider:
+        client: Any = wrap(openai_client(provider))
+        said = client.responses.create(model=MODEL, input="Go.", tools=[READ, restore])
+        client.lading.conversations.close()
+        client = wrap(openai_client(provider))
+        read = next(item for item in said.output if item.name == "read")
+        output = {"type": "function_call_output", "call_id": read.call_id, "output": "plum"}
+        with pytest.raises(BadRequestError, match="call"):
+            client.responses.create(
+                model=MODEL, input=[output], tools=[READ, restore], previous_response_id=said.id
+            )
+        assert [request.method for request in provider.requests] == ["POST", "POST", "GET"]
+        client.close()

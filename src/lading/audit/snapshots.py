@@ -143,8 +143,9 @@ def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
     request = RequestBuilder(wire, frame.card)
     body = rebuild_request(request, view, manifest=manifest, tools=tools, template=template, blob=blob)
     marks_at, own_mark = request.find_mark(view, manifest.sent.marks_entry), wire.layout.marks
+    marked = request.list_marked(marks_end=manifest.sent.marks_end, marks_at=marks_at)
     groups = [
-        request.mark_items(at) if at == marks_at > 0 else one.wire_messages for at, one in enumerate(request.groups)
+        request.mark_items(at) if at in marked else one.wire_messages for at, one in enumerate(request.groups)
     ]
     items = [item for group in groups for item in group]
     shown = [*_locate_messages(view, request, wire.layout)]

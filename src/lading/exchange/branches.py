@@ -5,7 +5,7 @@ The copy has what the provider has in its cache: the log with the calls that the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -35,15 +35,15 @@ class Branch(NamedTuple):
         session.store.append(tenant, name, entries=copied, edits=edits)
 
 
-def find_parent(request: ConversationRequest, known: Sequence[ClientConversation]) -> Branch | None:
+def find_parent(request: ConversationRequest, known: Iterable[ClientConversation]) -> Branch | None:
     """Find the conversation from which a history parts last. None if no reply is common to both. A named one shares
     nothing with those of other names: what it did not show to its caller stays in it."""
     history = request.history
-    if not history.has_reply_before(len(history)):
-        return None
+    # What follows the last reply has to be answered anew.
+    last = history.find_last_reply()
     alike = [
-        Branch(one, one.count_shared(history))
-        for one in known
+        Branch(one, min(one.count_shared(history), last))
+        for one in (known if last else ())
         if one.session.wire == request.wire and is_fork_name(one.session.name, request.name or one.default_name)
     ]
     found = max(alike, key=lambda branch: branch.position, default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import takewhile
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakMethod
 
 from lading.exchange.bodies import DIGEST_BYTES
@@ -72,14 +72,9 @@ class ClientConversation:
         return None if is_short and not history.has_reply_before(matched.position) else matched.position
 
     def count_shared(self, history: RequestHistory) -> int:
-        """Count the messages at the start that a history shares with this conversation; what follows its last reply
-        is not counted, as it has to be answered anew."""
-        if (matched := self._match(history)) is None:
-            return 0
-        asked = takewhile(
-            lambda one: one[0].role != "assistant", reversed(history.read(len(history.opening.leading)))
-        )
-        return min(matched.position, len(history) - sum(1 for _ in asked))
+        """Count the messages at the start that a history shares with this conversation."""
+        matched = self._match(history)
+        return matched.position if matched else 0
 
     def find_divergence(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position at which a history diverges, if only the last call differs: a reply requested again
@@ -87,7 +82,7 @@ class ClientConversation:
         matched, leading = self._match(history), history.opening.leading
         if matched is None or matched.position <= len(leading):
             return None
-        if matched.position < self._settled and self._is_answered_alike(history, matched.position) is False:
+        if matched.position < self._settled and self._compare_answers(history, matched.position) == "other":
             return None
         if named or history.has_reply_before(matched.position):
             return matched.position
@@ -95,21 +90,21 @@ class ClientConversation:
         is_instructed = [known_as for _, known_as in leading] == self.session.known[: len(leading)]
         return matched.position if is_instructed and matched.position < len(history) else None
 
-    def _is_answered_alike(self, history: RequestHistory, position: int) -> bool | None:
-        """Whether the history has the newest reply too, and from the position on no other. None: nor that."""
+    def _compare_answers(self, history: RequestHistory, position: int) -> Literal["same", "none", "other"]:
+        """Compare the replies from a position on. Same: the newest alone. None: there is none here."""
         known = self.session.list_newest_known(len(self.session.known) - position)
         replies = [fingerprint_entry(one) for one in known if one.message.role == "assistant"]
         given = next((known_as for one, known_as in history.read(position) if one.role == "assistant"), "")
         if known and not replies:
-            return None
-        return replies == [given] and fingerprint_entry(known[-1]) == given
+            return "none"
+        return "same" if replies == [given] and fingerprint_entry(known[-1]) == given else "other"
 
     def withdraw(self, history: RequestHistory, position: int) -> bool:
         """Remove the messages from a position of ``find_divergence``; False if one edit covers both sides of it."""
-        gone, is_alike = self.session.known[position:], self._is_answered_alike(history, position)
+        gone, drops = self.session.known[position:], self._compare_answers(history, position) == "same"
         self._issued = dict(self.session.find_replies({*gone}, last=len(gone)))
         if is_withdrawn := self.session.withdraw(position):
-            self._settled, self._given, self.has_dropped = len(history), b"", self.has_dropped or is_alike is True
+            self._settled, self._given, self.has_dropped = len(history), b"", self.has_dropped or drops
             self._marks.forget()
         return is_withdrawn
 

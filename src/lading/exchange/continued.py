@@ -17,6 +17,7 @@ from lading.messages import Conversation, Message, Text, ToolResult
 from lading.models.catalog import find_card
 from lading.session.own_tools import ALL
 from lading.wire import Wire, encode
+from lading.wire.declarations import read_tools
 
 _GONE = "The result is not available any more. Go on with what you have, or read it again from its source."
 _OWN = frozenset([tool.name for tool in ALL])
@@ -65,10 +66,12 @@ def _answer_own(
     reply = wire.replies.read(jsonbytes.load(response))
     log = find_log(reply.id)
     known = {result.call_id: result for entry in log.entries for result in entry.message.results} if log else {}
+    # No own tool was offered beside one of the caller's that has its name.
+    own = _OWN - {tool.name for tool in read_tools(value.get(wire.layout.tools.field), wire=wire)}
     outputs = [
         known.get(call.id) or ToolResult(call.id, (Text(_GONE),), is_error=True, name=call.name)
         for call in reply.message.calls
-        if call.name in _OWN
+        if call.name in own
     ]
     given: Any = items.read(value[items.field])
     if not outputs or not isinstance(given, list):

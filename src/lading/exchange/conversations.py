@@ -215,7 +215,8 @@ class Conversations:
             if behind or ended or self.endings.last is not request.last_ending:
                 return None
             with self._lock:
-                parent = find_parent(request, [*tried, *self._open.values()])
+                others = [one for one in self._open.values() if one not in tried]
+            parent = find_parent(request, [*tried, *others])
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:

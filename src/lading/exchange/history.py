@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -62,6 +63,12 @@ class RequestHistory:
     def has_reply_before(self, position: int) -> bool:
         """Whether there is a reply before the position."""
         return self.opening.reply < position + self.offset
+
+    def find_last_reply(self) -> int:
+        """Return the position behind the last reply; 0 without one."""
+        messages = self.read(len(self.opening.leading))
+        asked = takewhile(lambda one: one[0].role != "assistant", reversed(messages))
+        return len(self) - sum(1 for _ in asked) if self.has_reply_before(len(self)) else 0
 
     def read(self, position: int, *, is_first: bool = False) -> list[FingerprintedMessage]:
         """Decode the messages from a position on, which is after ``leading``. ``is_first``: for the first request

@@ -159,10 +159,14 @@ class RequestBuilder:
         """Return the body: the fields of the envelope, then the items. ``groups`` and ``opening``: in place of its
         own, as bytes. ``marks_end``: as ``needs_mark`` says. ``marks_at``: of ``find_mark``."""
         groups = [group.data for group in self.groups] if groups is None else groups
-        for end in filter(None, (self._find_reply() - 1 if marks_end else 0, marks_at)):
+        for end in self.list_marked(marks_end=marks_end, marks_at=marks_at) if marks_end or marks_at else ():
             groups = [*groups[:end], b",".join(map(jsonbytes.dump, self.mark_items(end))), *groups[end + 1 :]]
         opening = self._open_without_mark() if marks_at else opening or self._opening
         return b"".join((opening, b",".join([data for data in groups if data]), b"]}"))
+
+    def list_marked(self, *, marks_end: bool, marks_at: int) -> list[int]:
+        """List the groups at whose ends the request's own mark is. Arguments: as for ``body``."""
+        return [end for end in (self._find_reply() - 1 if marks_end else 0, marks_at) if end]
 
     def mark_items(self, end: int) -> list[dict[str, Any]]:
         """Return the items of a group with the request's own mark at its end."""
@@ -171,9 +175,8 @@ class RequestBuilder:
 
     def _open_without_mark(self) -> bytes:
         """Return the body up to its items, without the request's own mark."""
-        if not self._bare:
-            field = self.wire.layout.marks.field if self.wire.layout.marks else ""
-            rest = {name: value for name, value in self._envelope.items() if name != field}
+        if not self._bare and (scheme := self.wire.layout.marks):
+            rest = {name: value for name, value in self._envelope.items() if name != scheme.field}
             self._bare = self._begin(jsonbytes.dump_at("body", rest))
         return self._bare
 
@@ -204,9 +207,8 @@ class RequestBuilder:
         return body, _link(self.body_chain[start], data)
 
     def needs_mark(self, *, always: bool = False) -> bool:
-        """Whether the end of the last request bears a cache mark too: the provider looks for it only in some blocks
-        before the request's own mark. Not where there are as many marks as a request may have. ``always``: however
-        many blocks there are."""
+        """Whether the end of the last request bears a cache mark too, if there is room for one: the provider looks
+        for it only in some blocks before the request's own mark. ``always``: however many blocks there are."""
         scheme = self.wire.layout.marks
         mark = self._envelope.get(scheme.field) if scheme else None
         if scheme is None or not mark or not (start := self._find_reply()):
