@@ -30,6 +30,7 @@ from lading.request.counting import counter_for
 from lading.request.fitting import Conditions, FittedPlan, Fitting
 from lading.request.layers import layer_counts
 from lading.request.manifest import Cause, Frame, Manifest
+from lading.request.marks import PlacedMark
 from lading.request.pack import Pack
 from lading.request.recorder import Built, Facts, Recorder
 from lading.request.reopening import recent_manifests
@@ -79,10 +80,8 @@ class Engine:
         self._detail: Detail = settings.tool_detail
         self._announced = 0
         """Number of edits at the start whose events another session had."""
-        self.marks_entry: int | None = None
-        """The entry behind which the own cache mark of the next requests is; None: at their end."""
-        self.marks_before = False
-        """Whether the end of the request before bears one too, also where the provider would find it without."""
+        self.marks: tuple[PlacedMark, ...] = ()
+        """Cache marks of the next requests that are in no message."""
         self.pending: list[Event] = []
         """Events to report with the next pack."""
         self._account: Account = 0.0
@@ -118,6 +117,11 @@ class Engine:
     def accepted_tokens(self) -> int:
         """The largest input that the provider has taken, by its own count."""
         return self.recorder.state.accepted_tokens
+
+    @property
+    def end_mark(self) -> object:
+        """The cache mark at the end of the next requests; None without one."""
+        return next((one.mark for one in self.marks if one.entry is None), None)
 
     @property
     def frame(self) -> Frame | None:
@@ -343,18 +347,12 @@ class Engine:
         request, plan, state, digest = self._request, fitted.plan, fitted.state, self._request.body_chain[-1]
         offer, violations = encoded.offer, encoded.violations
         tail, front = offer.transient.text.tail, offer.transient.front
-        marks_at = 0 if self.marks_entry is None else request.find_mark(plan.view, self.marks_entry)
-        marks_entry = self.marks_entry if marks_at else None
-        may_mark_end = not tail and (self.marks_before or not marks_at)
-        marks_end = may_mark_end and request.needs_mark(always=self.marks_before)
-        if tail:
-            body, whole, *_ = add_tail(request, tail, marks_at=marks_at)
-        else:
-            body, whole = request.body(marks_end=marks_end, marks_at=marks_at), digest
+        marks_end = request.mark(plan.view, self.marks)
+        body, whole = add_tail(request, tail)[:2] if tail else (request.body(), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
         edited = plan.list_applied(max(self.recorder.state.last.edits, self._announced), before=shown)
         built = Built(
-            whole, digest, tuple(request.prompt_chain), tuple(request.ends), len(body), marks_end, marks_entry
+            whole, digest, tuple(request.prompt_chain), tuple(request.ends), len(body), self.marks, marks_end
         )
         manifest = self.recorder.record(facts, self.history, plan=plan, state=state, offer=offer, built=built)
         placed = [ContextInFront(state.last.call + 1, text.tokens, manifest.prefix.price) for text in front]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from anthropic import Anthropic
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -74,6 +76,8 @@ class Shape(Struct, frozen=True):
     """Examples of questions and replies behind it."""
     drops: bool = False
     """Whether the next request has a question without its documents."""
+    returns: bool = False
+    """Whether the middle of the conversation is asked otherwise once, and goes on from there."""
 
 
 def text(words: str) -> dict[str, Any]:
@@ -85,9 +89,9 @@ def question(shape: Shape, number: int, words: str) -> dict[str, Any]:
     return {"role": "user", "content": [*documents, text(f"{words} {number}? " * 20)]}
 
 
-def marked(messages: list[dict[str, Any]], pattern: Pattern) -> list[dict[str, Any]]:
+def marked(messages: list[Any], pattern: Pattern) -> list[Any]:
     """The messages with the caller's marks."""
-    sent: list[dict[str, Any]] = json.loads(json.dumps(messages))
+    sent: list[Any] = json.loads(json.dumps(messages))
     users = [message for message in sent if message["role"] == "user"]
     for message in users[max(len(users) - pattern.ends, 0) :]:
         last = message["content"][-1]
@@ -104,8 +108,8 @@ def marked(messages: list[dict[str, Any]], pattern: Pattern) -> list[dict[str, A
     return sent
 
 
-def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
-    """What the conversations cost, and how many requests the provider refused."""
+def bill(patterns: Sequence[Pattern], shape: Shape, *, wraps: bool) -> tuple[float, int]:
+    """What the conversations cost, and how many requests were refused. Requests have the patterns in turns."""
     turns = number = 0
 
     def answer(_: Any) -> Say:
@@ -114,9 +118,18 @@ def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
         calls = shape.parallel if number >= shape.questions else 0
         return Say("Stone.", tuple(Use("read", {"path": f"{turns}/{at}"}) for at in range(calls)))
 
-    system = text("Be brief. " * 600) | (pattern.mark(first=True) if pattern.in_system else {})
-    tool = TOOL | (pattern.mark(first=True) if pattern.in_tools else {})
-    fields: dict[str, Any] = {"model": "claude-sonnet-5", "max_tokens": 500, "system": [system], "tools": [tool]}
+    def ask(client: Anthropic, messages: list[Any], pattern: Pattern) -> list[dict[str, Any]]:
+        system = text("Be brief. " * 600) | (pattern.mark(first=True) if pattern.in_system else {})
+        tool = TOOL | (pattern.mark(first=True) if pattern.in_tools else {})
+        fields: dict[str, Any] = {
+            "model": "claude-sonnet-5",
+            "max_tokens": 500,
+            "system": [system],
+            "tools": [tool],
+        }
+        reply = client.messages.create(messages=marked(messages, pattern), **fields)
+        return [block.to_dict() for block in reply.content]
+
     with StrictProvider(answer, foreign=True) as provider:
         plain = anthropic_client(provider)
         client = wrap(plain, options=SessionOptions(restore=False), fail_open=False) if wraps else plain
@@ -129,10 +142,12 @@ def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
                 messages.append({"role": "assistant", "content": [text("Stone.")]})
             messages.append(question(shape, conversation, BEGIN))
             for number in range(shape.questions + shape.rounds):
-                reply = client.messages.create(messages=marked(messages, pattern), **fields)
+                if shape.returns and number == shape.questions + shape.rounds - 2:
+                    middle = max(len(messages) // 4 * 2, 2)
+                    messages[middle:] = [question(shape, 1_000 + conversation, BEGIN)]
+                blocks = ask(client, messages, patterns[number % len(patterns)])
                 if shape.drops and len(messages[-1]["content"]) > shape.documents:
                     messages[-1]["content"] = [one for one in messages[-1]["content"] if DOCUMENT not in str(one)]
-                blocks = [block.to_dict() for block in reply.content]
                 messages.append({"role": "assistant", "content": blocks})
                 results = [
                     {
@@ -146,7 +161,7 @@ def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
                 following = question(shape, 100 * conversation + number + 50, "And")
                 messages.append({"role": "user", "content": results} if results else following)
         client.close()
-        rates = Rates(read=0.1, write=2.0 if pattern.is_hour else 1.25)
+        rates = Rates(read=0.1, write=2.0 if patterns[0].is_hour else 1.25)
         return sum(issue.usage.cost(rates) for issue in provider.issues), len(provider.violations)
 
 
@@ -163,6 +178,7 @@ SHAPES = st.builds(
     early_documents=st.integers(0, 2),
     examples=st.integers(0, 3),
     drops=st.booleans(),
+    returns=st.booleans(),
 )
 ENDS = Pattern(2, False, 0, False, True, False, False, False)
 BEFORE_QUESTIONS = Pattern(0, False, 1, False, False, False, False, False)
@@ -174,22 +190,23 @@ EXAMPLES = Pattern(0, False, 0, True, False, False, False, False)
 
 @pytest.mark.fuzz
 @share_of_examples(1, thorough=0.1)
-@given(PATTERNS, SHAPES)
-@example(ENDS, Shape(1, 0, 6, 12, 0, 0, 0))
-@example(ENDS, Shape(4, 0, 2, 0, 0, 0, 3))
-@example(BEFORE_QUESTIONS, Shape(6, 0, 1, 0, 1, 0, 0))
-@example(EXAMPLES, Shape(6, 0, 1, 0, 0, 0, 3))
-@example(FULL, Shape(1, 0, 6, 0, 2, 0, 1))
-@example(FIRST_QUESTIONS, Shape(1, 3, 4, 30, 1, 0, 0))
-@example(STABLE, Shape(1, 0, 8, 0, 2, 0, 0, drops=True))
-@example(ENDS, Shape(1, 0, 8, 0, 2, 0, 0, drops=True))
-@example(STABLE, Shape(2, 1, 4, 0, 1, 1, 1, drops=True))
-def test_no_marks_cost_more_than_with_the_callers_own_client(pattern: Pattern, shape: Shape) -> None:
-    (own, _), (ours, refused) = (bill(pattern, shape, wraps=wraps) for wraps in (False, True))
+@given(st.lists(PATTERNS, min_size=1, max_size=3), SHAPES)
+@example([ENDS], Shape(1, 0, 6, 12, 0, 0, 0))
+@example([ENDS], Shape(4, 0, 2, 0, 0, 0, 3))
+@example([BEFORE_QUESTIONS], Shape(6, 0, 1, 0, 1, 0, 0))
+@example([EXAMPLES], Shape(6, 0, 1, 0, 0, 0, 3))
+@example([FULL], Shape(1, 0, 6, 0, 2, 0, 1))
+@example([FIRST_QUESTIONS], Shape(1, 3, 4, 30, 1, 0, 0))
+@example([STABLE], Shape(1, 0, 8, 0, 2, 0, 0, drops=True))
+@example([ENDS], Shape(1, 0, 8, 0, 2, 0, 0, drops=True))
+@example([STABLE], Shape(2, 1, 4, 0, 1, 1, 1, drops=True))
+@example([ENDS, BEFORE_QUESTIONS, STABLE], Shape(1, 2, 5, 0, 1, 0, 1, drops=True, returns=True))
+def test_no_marks_cost_more_than_with_the_callers_own_client(patterns: list[Pattern], shape: Shape) -> None:
+    (own, _), (ours, refused) = (bill(patterns, shape, wraps=wraps) for wraps in (False, True))
     assert refused == 0
     assert ours <= 1.03 * own + 50
 
 
 def test_a_request_with_more_marks_than_the_provider_takes_is_sent_with_fewer() -> None:
     pattern = Pattern(3, False, 2, False, True, True, False, False)
-    assert bill(pattern, Shape(1, 0, 3, 2, 2, 0, 0), wraps=True)[1] == 0
+    assert bill([pattern], Shape(1, 0, 3, 2, 2, 0, 0), wraps=True)[1] == 0

@@ -187,11 +187,11 @@ def rebuild_request(
         front=list_front(text, manifest.counts.get("front", 0)),
     )
     request.show(view)
-    marks_at = request.find_mark(view, manifest.sent.marks_entry)
-    tailed = add_tail(request, text.tail, marks_at=marks_at) if text.tail else None
+    request.mark(view, manifest.sent.marks, at_last_end=manifest.sent.marks_end)
+    tailed = add_tail(request, text.tail) if text.tail else None
     if (tailed.digest if tailed else request.body_chain[-1]) != manifest.sent.digest:
         raise TamperedError(f"The rebuilt request of call {manifest.place.call} has other bytes than the one sent.")
-    return tailed.body if tailed else request.body(marks_end=manifest.sent.marks_end, marks_at=marks_at)
+    return tailed.body if tailed else request.body()
 
 
 def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:

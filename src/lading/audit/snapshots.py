@@ -142,18 +142,11 @@ def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
     wire = find_loaded_wire(frame.wire)
     request = RequestBuilder(wire, frame.card)
     body = rebuild_request(request, view, manifest=manifest, tools=tools, template=template, blob=blob)
-    marks_at, own_mark = request.find_mark(view, manifest.sent.marks_entry), wire.layout.marks
-    marked = request.list_marked(marks_end=manifest.sent.marks_end, marks_at=marks_at)
-    groups = [
-        request.mark_items(at) if at in marked else one.wire_messages for at, one in enumerate(request.groups)
-    ]
-    items = [item for group in groups for item in group]
+    items = [item for group in request.list_sent() for item in group.wire_messages]
     shown = [*_locate_messages(view, request, wire.layout)]
     envelope = dict(request.envelope)
-    if marks_at and own_mark:
-        del envelope[own_mark.field]
     if tail := read_transient(manifest.sent.transient, blob).tail:
-        _, _, closing, start, at, moved = add_tail(request, tail, marks_at=marks_at)
+        _, _, closing, start, at, moved = add_tail(request, tail)
         envelope = {name: value for name, value in envelope.items() if name != moved}
         first = sum(len(group.wire_messages) for group in request.groups[:start])
         items[first:] = closing

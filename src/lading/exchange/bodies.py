@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from lading import jsonbytes
-from lading.exchange.marks import PlacedMarks, find_kept_paths, find_marks
+from lading.exchange.marks import GivenMarks, find_marks
 from lading.wire.layout import Layout
 
 DIGEST_BYTES = 16
@@ -117,21 +117,15 @@ class GivenMessages(Sequence[Any]):
         return b"".join([envelope, self.shared.digests, *new])
 
     @cached_property
-    def marks(self) -> PlacedMarks:
+    def marks(self) -> GivenMarks:
         """The caller's cache marks by their paths."""
         scheme = self._layout.marks
         return find_marks(self, scheme, bearing=self.unmarked) if scheme and self.unmarked else {}
 
-    def select(self, start: int, end: int, *, head: int = 0, is_first: bool = False) -> list[Any]:
-        """Return the items of the messages from ``start`` to ``end`` with the cache marks that stay, by
-        ``find_kept_paths``."""
-        found, scheme = [self[at] for at in range(start, end)], self._layout.marks
-        if self._layout.items.unites:
-            return [item for run in found for item in run]
-        if scheme is None or not self.marks:
-            return found
-        kept, bare = find_kept_paths(self, self.marks, scheme=scheme, head=head, is_first=is_first), self.unmarked
-        return [scheme.strip(one, (at,), kept=kept) if at in bare else one for at, one in enumerate(found, start)]
+    def select(self, start: int, end: int) -> list[Any]:
+        """Return the items of the messages from ``start`` to ``end`` without cache marks."""
+        found = [self.unmarked.get(at, self[at]) for at in range(start, end)]
+        return [item for run in found for item in run] if self._layout.items.unites else found
 
     def to_earlier_body(self) -> EarlierBody:
         """Return this body as an earlier one for the next request."""

@@ -224,8 +224,7 @@ class Conversations:
         if begun := self._begin_session(request, parent):
             if name and begun.name != name:
                 self.report(Forked(name, begun.name))
-            source = parent.conversation if parent else None
-            return self._take(ClientConversation(begun, history.opening.head, parent=source), request)
+            return self._take(ClientConversation(begun, history.opening.head), request)
         return None
 
     def _take(

@@ -44,10 +44,9 @@ class RequestHistory:
         self._given = given
         self._wire = wire
         self._start, self._read = 0, list[FingerprintedMessage]()
-        self.marks, self._is_first = given.marks, False
+        self.items, self.marks = given, given.marks
         known = next((one for one in openings if one.digests and given.digests.startswith(one.digests)), None)
         reply = known.reply if known else given.find(lambda role: role == "assistant")
-        self._head = reply
         self.opening = known or self._open(body, reply)
         # What is added to a position for the index of its item.
         self.offset = self.opening.start - len(self.opening.leading)
@@ -70,19 +69,14 @@ class RequestHistory:
         asked = takewhile(lambda one: one[0].role != "assistant", reversed(messages))
         return len(self) - sum(1 for _ in asked) if self.has_reply_before(len(self)) else 0
 
-    def read(self, position: int, *, is_first: bool = False) -> list[FingerprintedMessage]:
-        """Decode the messages from a position on, which is after ``leading``. ``is_first``: for the first request
-        of a conversation, in which cache marks stay behind replies too. Raises WireError, InputError."""
-        if is_first and self.marks:
-            self._is_first, self._read = True, []
+    def read(self, position: int) -> list[FingerprintedMessage]:
+        """Decode the messages from a position on, which is after ``leading``. Raises WireError, InputError."""
         return self._decode(position + self.offset, len(self._given))
 
     def _decode(self, start: int, end: int) -> list[FingerprintedMessage]:
-        """Decode the messages from ``start`` to ``end`` once, with the cache marks that stay."""
+        """Decode the messages from ``start`` to ``end`` once, without cache marks."""
         if not self._start <= start <= end <= self._start + len(self._read):
-            messages = self._wire.read_items(
-                self._given.select(start, end, head=self._head, is_first=self._is_first)
-            )
+            messages = self._wire.read_items(self._given.select(start, end))
             self._start, self._read = start, [(message, fingerprint(message)) for message in messages]
         return self._read[start - self._start : end - self._start]
 

@@ -1,126 +1,60 @@
-"""Place cache marks: fields on blocks up to which a request is to be cached.
+"""Read the cache marks of a request, and leave out what no provider takes.
 
-Anthropic caches up to each marked block; some servers of Chat Completions accept its marks. A mark in the opening
-messages (before the first reply), or inside a message, keeps its place, for instance between a document and a
-question. A mark on a last block moves from call to call, unless it is of an hour and before the first reply: it
-becomes the request's own mark, at the top level, which Anthropic applies to the last block; ``RequestBuilder`` also
-marks the end of the request before it where that is needed. Where the caller's last mark is on a reply, or on an
-earlier message behind which it has dropped what it sent last time, the request's own mark is on that message: no
-request begins with what comes after it.
+Anthropic caches up to each marked block; some servers of Chat Completions accept its marks. ``request/marks.py``
+places them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from lading.messages import Template
-from lading.wire.layout import DEEPEST_MARK, BlockPath, CacheMarks, list_blocks, read_ttl
+from lading.request.marks import PlacedMark
+from lading.wire.layout import DEEPEST_MARK, LAST_BLOCK, BlockPath, CacheMarks, list_blocks, read_ttl
 
-PlacedMarks: TypeAlias = Mapping[BlockPath, Any]
+GivenMarks: TypeAlias = Mapping[BlockPath, Any]
+"""The marks on a request's items by path, which starts with the index of the item."""
 
 
-def find_marks(items: Sequence[Any], scheme: CacheMarks, *, bearing: Iterable[int]) -> PlacedMarks:
+def find_marks(items: Sequence[Any], scheme: CacheMarks, *, bearing: Iterable[int]) -> GivenMarks:
     """Return the marks of a request's items by path, in order; ``bearing``: indices of items that may have one."""
-    return dict(found for at in sorted(bearing) for found in find_within(items[at], scheme, place=(at,)))
+    return dict(found for at in sorted(bearing) for found in _find_within(items[at], scheme, place=(at,)))
 
 
-def find_kept_paths(
-    items: Sequence[Any], marks: PlacedMarks, *, scheme: CacheMarks, head: int, is_first: bool = False
-) -> Set[BlockPath]:
-    """Return the paths of the marks that stay: in the first ``head`` items, except one of five minutes on the
-    request's last block, and in others except on their last blocks. ``is_first``: on these too, because other
-    conversations may begin alike; but only the last of them where the request's last block bears a mark, because
-    they may move with it."""
-    if not scheme.stay or not marks:
-        return frozenset()
-    last = len(items) - 1
-    ends = {at: len(list_blocks(items[at])) - 1 for at, *_ in marks if at >= head or at == last}
-    placed = [place for place, mark in marks.items() if isinstance(mark, dict) and len(place) > 1]
-    at_ends = [place for place in placed if place[1] == ends.get(place[0])]
-    if head > last:
-        # An hour before the first reply may be for the task alone, with five minutes for what follows.
-        at_ends = [place for place in at_ends if read_ttl(marks[place]) != "1h"]
-    shared = [place for place in at_ends if is_first and place[0] != last]
-    moving = at_ends[-1:] != shared[-1:]
-    return {*(place for place in placed if place not in at_ends), *(shared[-1:] if moving else shared)}
-
-
-def arrange(
-    fields: Template, tools: Any, *, scheme: CacheMarks, given: PlacedMarks, kept: PlacedMarks
-) -> tuple[Template, Any]:
-    """Return a request's other fields with its own mark, and its tools, so that all marks together are legal.
-
-    ``given``: the caller's marks on messages. ``kept``: those on stored messages; if they leave no room (A20, A21),
-    tools lose theirs, and the request gets none or a mark of five minutes.
-    """
-    before = list(map(read_ttl, kept.values()))
-    of_tools = list_lifetimes(tools, scheme)
-    mark = find_own_mark(fields, scheme=scheme, given=given, kept=kept)
-    room = scheme.most - len(before) - (mark is not None)
-    if of_tools and (len(of_tools) > room or ("5m" in of_tools and "1h" in before)):
-        tools = list(map(scheme.strip, tools))
-    else:
-        before += of_tools
-    if mark is None:
-        return fields, tools
-    if len(before) >= scheme.most:
-        return {key: value for key, value in fields.items() if key != scheme.field}, tools
-    if read_ttl(mark) == "1h" and "5m" in before:
-        mark = {key: value for key, value in mark.items() if key != "ttl"}
-    return fields | {scheme.field: mark}, tools
-
-
-def find_barred(
-    kept: PlacedMarks,
-    outdated: Sequence[BlockPath],
-    *,
-    before: Sequence[str | None],
-    behind: Sequence[str | None],
-) -> list[BlockPath]:
-    """Return the outdated marks that are not legal with the others: those of an hour behind one of five minutes,
-    and those of five minutes before one of an hour. ``before``, ``behind``: lifetimes of marks that stay."""
-    staying = [(place, read_ttl(mark)) for place, mark in kept.items() if place not in outdated]
-
-    def is_barred(place: BlockPath) -> bool:
-        if read_ttl(kept[place]) == "1h":
-            return "5m" in {*before, *(ttl for other, ttl in staying if other < place)}
-        return "1h" in {*behind, *(ttl for other, ttl in staying if other > place)}
-
-    return list(filter(is_barred, outdated))
-
-
-def find_own_mark(fields: Template, *, scheme: CacheMarks, given: PlacedMarks, kept: PlacedMarks) -> Any:
-    """Return the mark of a whole request: its own, else the caller's last one that is not in ``kept``."""
-    moving = list_moving(given, kept)
-    return fields.get(scheme.field) or (given[moving[-1]] if moving else None)
-
-
-def list_moving(given: PlacedMarks, kept: PlacedMarks) -> list[BlockPath]:
-    """List the places of the caller's marks that move from request to request, in order."""
-    return sorted(place for place in given if place not in kept)
-
-
-def find_last_place(given: PlacedMarks, kept: PlacedMarks, *, items: int) -> int | None:
-    """Return the index of the item with the last of the caller's marks that move, if it is before the last of these
-    items, and marks that stay behind it have its lifetime (A21)."""
-    moving = list_moving(given, kept)
-    if not moving or moving[-1][0] >= items - 1:
-        return None
-    behind = {read_ttl(mark) for place, mark in kept.items() if place > moving[-1]}
-    return moving[-1][0] if behind <= {read_ttl(given[moving[-1]])} else None
-
-
-def find_within(value: Any, scheme: CacheMarks, *, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:
-    """Yield the marks on a block and inside it by their paths; ``place``: its own path."""
+def _find_within(value: Any, scheme: CacheMarks, *, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:
     if isinstance(value, dict) and len(place) <= DEEPEST_MARK:
         if value.get(scheme.field) is not None:
             yield place, value[scheme.field]
         for at, block in enumerate(list_blocks(value)):
-            yield from find_within(block, scheme, place=(*place, at))
+            yield from _find_within(block, scheme, place=(*place, at))
 
 
-def list_lifetimes(tools: Any, scheme: CacheMarks) -> list[str | None]:
-    """Return the lifetimes of the marks on a request's tools."""
-    declared = [tool for tool in (tools if isinstance(tools, list) else ()) if isinstance(tool, dict)]
-    return [read_ttl(tool[scheme.field]) for tool in declared if tool.get(scheme.field) is not None]
+def limit_marks(
+    given: GivenMarks, items: Sequence[Any], scheme: CacheMarks, *, beside: Iterable[Any], own: Any
+) -> tuple[GivenMarks, Any]:
+    """Return the marks on a request's items, and its own mark, so that all together are legal: the first ones of
+    more than the provider takes are left out (A20); one of an hour behind one of five minutes has five (A21).
+    ``beside``: the tools and system messages, which come before. ``own``: the mark of the whole request, which says
+    nothing where the last block has one."""
+    own = None if (len(items) - 1, len(list_blocks(items[-1])) - 1) in given else own
+    lists = [one for one in beside if isinstance(one, list)]
+    before = [read_ttl(mark) for one in lists for mark in find_marks(one, scheme, bearing=range(len(one))).values()]
+    room, is_short, kept = scheme.most - len(before) - (own is not None), "5m" in before, dict[BlockPath, Any]()
+    for place, mark in [*given.items()][max(len(given) - max(room, 0), 0) :]:
+        kept[place] = _shorten(mark) if is_short else mark
+        is_short = is_short or read_ttl(mark) == "5m"
+    return kept, _shorten(own) if is_short else own
+
+
+def _shorten(mark: Any) -> Any:
+    return {key: value for key, value in mark.items() if key != "ttl"} if read_ttl(mark) == "1h" else mark
+
+
+def place_marks(given: GivenMarks, items: Sequence[Any], *, find: Callable[[int], int]) -> tuple[PlacedMark, ...]:
+    """Return the marks on a request's items by the entries of their messages; ``find``: the entry of an item."""
+    placed: list[PlacedMark] = []
+    for (at, *inner), mark in given.items():
+        path = LAST_BLOCK if inner == [len(list_blocks(items[at])) - 1] else tuple(inner)
+        is_end = at == len(items) - 1 and path in (LAST_BLOCK, ())
+        placed.append(PlacedMark(mark, path, None if is_end else find(at)))
+    return tuple(placed)

@@ -16,6 +16,7 @@ from lading.errors import LoopStopped
 from lading.history.log import Entry
 from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, ToolCall
+from lading.request.marks import PlacedMark
 from lading.session.matching import fingerprint, fingerprint_entry
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
@@ -107,11 +108,6 @@ class SharedSession(Session):
         """Reduce the window to one that the provider reported for another session of the model; None: no report."""
         self.settings = lower_window(self.settings, window_tokens, accepted_tokens=self._engine.accepted_tokens)
 
-    def list_given(self) -> Iterator[Message]:
-        """Yield the caller's messages in its newest form."""
-        history = self._engine.history
-        return map(history.find_form, history.known)
-
     def start_from(self, other: SharedSession) -> None:
         """Start from another session whose first messages this one has."""
         self._engine.start_as_copy(other._engine)
@@ -129,36 +125,16 @@ class SharedSession(Session):
         """List the ``last`` newest entries that the caller knows."""
         return self._engine.history.list_newest_known(last)
 
-    def list_shown(self, position: int) -> list[Message]:
-        """List the messages by which requests show the caller's message at a position."""
-        view, entry = self._engine.history.view, self.find_entry(position).index
-        return [item.message for item in view.items[slice(*view.span(entry, entry))]]
-
-    def restate(self, position: int, change: Callable[[Message], Message]) -> None:
-        """Change the caller's message at a position, unless an edit replaces it."""
-        entry = self.find_entry(position)
-        self._engine.restate(entry.index, change(self._engine.history.find_form(entry)))
-
-    def mark_behind(self, position: int | None, *, always: bool, marks_before: bool) -> None:
-        """Place the own cache mark of the next requests behind the caller's message here, if that is a reply or
-        ``always``; else, and for None, at their end. ``marks_before``: and at the end of the request before."""
-        entry = None if position is None else self.find_entry(position)
-        is_there = entry is not None and (always or entry.message.role == "assistant")
-        self._engine.marks_entry = entry.index if entry and is_there else None
-        self._engine.marks_before = marks_before
+    def mark(self, marks: tuple[PlacedMark, ...]) -> None:
+        """Set the cache marks of the next requests."""
+        self._engine.marks = marks
 
     def find_entry(self, position: int) -> Entry:
         """Return the entry of the caller's message at a position."""
+        newest = len(self.known) - position
+        if newest < position:
+            return self.list_newest_known(newest)[0]
         return next(islice(self._engine.history.known, position, None))
-
-    def count_round_blocks(self) -> int:
-        """Count the blocks of the last reply and of the messages after it."""
-        blocks = 0
-        for entry in reversed(self.entries):
-            blocks += max(len(entry.message.parts), 1)
-            if entry.message.role == "assistant":
-                break
-        return blocks
 
     @property
     def shown(self) -> int:

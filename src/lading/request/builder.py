@@ -1,8 +1,8 @@
 """Build the growing request of a session: each wire message is encoded, checked and digested once.
 
 The digest is a chain. Each link covers the link before it and new bytes: first those of the envelope, then those of
-each group of messages that share wire messages. Equal last links mean equal bytes, but for the place of the
-request's own cache mark (``needs_mark``, ``find_mark``).
+each group of messages that share wire messages. Equal last links mean equal bytes, but for the cache marks of
+``mark``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from lading.errors import Violation
 from lading.history.view import Item, View
 from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
+from lading.request.marks import PlacedMark
 from lading.wire import Wire, group_messages
 from lading.wire.checking import Checker
-from lading.wire.layout import list_blocks
+from lading.wire.layout import CacheMarks, list_blocks
 
 
 class EncodedGroup(NamedTuple):
@@ -28,6 +29,15 @@ class EncodedGroup(NamedTuple):
     messages: list[Message]
     wire_messages: list[dict[str, Any]]
     data: bytes
+
+
+class MarkedGroup(NamedTuple):
+    """A group as it is sent with cache marks."""
+
+    group: EncodedGroup
+    places: list[tuple[int, PlacedMark]]
+    """The marks, each with the index of its message in the group."""
+    sent: EncodedGroup
 
 
 class RequestBuilder:
@@ -46,6 +56,7 @@ class RequestBuilder:
         self.groups: list[EncodedGroup] = []
         """Those behind the envelope."""
         self._starts: list[int] = []
+        self._marked: dict[int, MarkedGroup] = {}
         self._kept: dict[tuple[int, ...], EncodedGroup] = {}
         """Groups removed since the last ``show``, by the identity of their messages, for reuse."""
         self._checkers: dict[bool, tuple[Checker, int]] = {}
@@ -148,30 +159,64 @@ class RequestBuilder:
     def _length(self) -> int:
         return self._starts[-1] + len(self.groups[-1].messages) if self._starts else 0
 
-    def body(
-        self,
-        groups: Sequence[bytes] | None = None,
-        opening: bytes = b"",
-        *,
-        marks_end: bool = False,
-        marks_at: int = 0,
-    ) -> bytes:
+    def mark(self, view: View, marks: Sequence[PlacedMark], *, at_last_end: bool | None = None) -> bool:
+        """Set the cache marks of the request that shows this view. ``at_last_end``: whether the end of the request
+        before bears one too; None: where the provider would not find that end without. Return whether it does."""
+        if (scheme := self.wire.layout.marks) is None:
+            return False
+        places = self._locate(marks, view)
+        self._marked = self._write_marked(places, scheme)
+        own = self._envelope.get(scheme.field) or next((one.mark for one in marks if one.entry is None), None)
+        if at_last_end is None:
+            at_last_end = self._needs_mark(own, scheme)
+        if at_last_end:
+            end = self._find_reply() - 1
+            places.setdefault(end, []).append((len(self.groups[end].messages) - 1, PlacedMark(own)))
+            self._marked = self._write_marked(places, scheme)
+        return at_last_end
+
+    def _locate(self, marks: Sequence[PlacedMark], view: View) -> dict[int, list[tuple[int, PlacedMark]]]:
+        """Return the marks by the group that bears them, each with the index of its message there."""
+        places: dict[int, list[tuple[int, PlacedMark]]] = {}
+        for one in marks:
+            position = one.find_position(view)
+            position += (len(self.front) if position >= self._systems else 0) - self._leading
+            if 0 <= position < self._length:
+                at = bisect_right(self._starts, position) - 1
+                places.setdefault(at, []).append((position - self._starts[at], one))
+        return places
+
+    def _write_marked(
+        self, places: dict[int, list[tuple[int, PlacedMark]]], scheme: CacheMarks
+    ) -> dict[int, MarkedGroup]:
+        """Write groups with marks, those of the last request that are still the same only once."""
+        marked: dict[int, MarkedGroup] = {}
+        for at, found in places.items():
+            group, last = self.groups[at], self._marked.get(at)
+            if last and last.group is group and last.places == found:
+                marked[at] = last
+                continue
+            items = [*group.wire_messages]
+            for index, one in found:
+                before = self.wire.write(group.messages[:index], self.card) if index else []
+                of = self.wire.write(group.messages[: index + 1], self.card)
+                start = len(list_blocks(before[-1])) if len(before) == len(of) else 0
+                items[len(of) - 1] = scheme.put(items[len(of) - 1], one.mark, one.path, start=start)
+            data = b",".join(map(jsonbytes.dump, items))
+            marked[at] = MarkedGroup(group, [*found], EncodedGroup(group.messages, items, data))
+        return marked
+
+    def body(self, groups: Sequence[bytes] | None = None, opening: bytes = b"") -> bytes:
         """Return the body: the fields of the envelope, then the items. ``groups`` and ``opening``: in place of its
-        own, as bytes. ``marks_end``: as ``needs_mark`` says. ``marks_at``: of ``find_mark``."""
-        groups = [group.data for group in self.groups] if groups is None else groups
-        for end in self.list_marked(marks_end=marks_end, marks_at=marks_at) if marks_end or marks_at else ():
-            groups = [*groups[:end], b",".join(map(jsonbytes.dump, self.mark_items(end))), *groups[end + 1 :]]
-        opening = self._open_without_mark() if marks_at else opening or self._opening
-        return b"".join((opening, b",".join([data for data in groups if data]), b"]}"))
+        own, as bytes."""
+        groups = [group.data for group in self.list_sent()] if groups is None else groups
+        return b"".join((opening or self._opening, b",".join([data for data in groups if data]), b"]}"))
 
-    def list_marked(self, *, marks_end: bool, marks_at: int) -> list[int]:
-        """List the groups at whose ends the request's own mark is. Arguments: as for ``body``."""
-        return [end for end in (self._find_reply() - 1 if marks_end else 0, marks_at) if end]
-
-    def mark_items(self, end: int) -> list[dict[str, Any]]:
-        """Return the items of a group with the request's own mark at its end."""
-        scheme, (*others, last) = self.wire.layout.marks, self.groups[end].wire_messages
-        return [*others, scheme.put(last, self._envelope[scheme.field]) if scheme else last]
+    def list_sent(self) -> Sequence[EncodedGroup]:
+        """List the groups with the cache marks of the request."""
+        if not self._marked:
+            return self.groups
+        return [self._marked[at].sent if at in self._marked else one for at, one in enumerate(self.groups)]
 
     def _open_without_mark(self) -> bytes:
         """Return the body up to its items, without the request's own mark."""
@@ -180,50 +225,34 @@ class RequestBuilder:
             self._bare = self._begin(jsonbytes.dump_at("body", rest))
         return self._bare
 
-    def find_mark(self, view: View, entry: int | None) -> int:
-        """Return the index of the group at whose end the request's own mark is: the one that shows this entry.
-        0: the mark is at the request's end. ``entry`` None: there too."""
-        scheme = self.wire.layout.marks
-        if entry is None or scheme is None or not self._envelope.get(scheme.field):
-            return 0
-        position = view.span(entry, entry)[1] - 1
-        position += (len(self.front) if position >= self._systems else 0) - self._leading
-        at = bisect_right(self._starts, position) - 1
-        last = self.groups[at].wire_messages[-1]
-        return at if 0 < at < len(self.groups) - 1 and scheme.put(last, scheme.own) is not last else 0
-
     def _begin(self, envelope: bytes) -> bytes:
         comma = b"," if envelope != b"{}" else b""
         return envelope[:-1] + comma + jsonbytes.dump(self.wire.layout.items.field) + b":["
 
-    def close(
-        self, start: int, items: Sequence[dict[str, Any]], *, unmarked: bool = False, marks_at: int = 0
-    ) -> tuple[bytes, str]:
+    def close(self, start: int, items: Sequence[dict[str, Any]], *, unmarked: bool = False) -> tuple[bytes, str]:
         """Return the body with these items in place of the groups from ``start`` on, and the link of these items to
-        the chain. ``unmarked``: without the request's own mark. ``marks_at``: as ``body``, before ``start``."""
+        the chain. ``unmarked``: without the request's own mark."""
         data = b",".join(jsonbytes.dump_at(self.wire.layout.items.field, item) for item in items)
-        groups = [*(group.data for group in self.groups[:start]), data]
-        body = self.body(groups, self._open_without_mark() if unmarked else b"", marks_at=marks_at)
+        groups = [*(group.data for group in self.list_sent()[:start]), data]
+        body = self.body(groups, self._open_without_mark() if unmarked else b"")
         return body, _link(self.body_chain[start], data)
 
-    def needs_mark(self, *, always: bool = False) -> bool:
-        """Whether the end of the last request bears a cache mark too, if there is room for one: the provider looks
-        for it only in some blocks before the request's own mark. ``always``: however many blocks there are."""
-        scheme = self.wire.layout.marks
-        mark = self._envelope.get(scheme.field) if scheme else None
-        if scheme is None or not mark or not (start := self._find_reply()):
+    def _needs_mark(self, own: Any, scheme: CacheMarks) -> bool:
+        """Whether the end of the last request has to bear this mark of the request's end too, and there is room for
+        it: the provider looks for a cached end only in some blocks before a mark."""
+        if not own or not (start := self._find_reply()):
             return False
         blocks = sum(
             max(len(list_blocks(item)), 1) for group in self.groups[start:] for item in group.wire_messages
         )
-        if not (always or 0 < scheme.look_back <= blocks):
+        if not 0 < scheme.look_back <= blocks:
             return False
         # Only behind a long round: the whole request is searched.
-        field, own = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(mark)
+        field, mark = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(own)
+        sent = [group.data for group in self.list_sent()]
         # Marks of another lifetime behind it might be illegal (A21).
-        same = all(group.data.count(field) == group.data.count(field + own) for group in self.groups[start:])
-        marks = sum(data.count(field) for data in (self._opening, *(group.data for group in self.groups)))
-        return marks < scheme.most and same
+        same = all(data.count(field) == data.count(field + mark) for data in sent[start:])
+        return sum(data.count(field) for data in (self._opening, *sent)) < scheme.most and same
 
     def _find_reply(self) -> int:
         """Return the index of the group with the last reply; 0: none."""

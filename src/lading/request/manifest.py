@@ -23,6 +23,7 @@ from lading.errors import StoreFormatError, TamperedError
 from lading.history.log import Edit
 from lading.models.card import Card
 from lading.models.profiles import Detail
+from lading.request.marks import PlacedMark
 from lading.settings import Settings
 from lading.tokens.calibration import Calibration
 
@@ -134,8 +135,8 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """The request itself."""
 
     digest: str
-    """The last link of its digest chain, with the tail. Equal digests mean equal bytes, but for the place of the
-    request's own cache mark."""
+    """The last link of its digest chain, with the tail. Equal digests mean equal bytes, but for the cache
+    marks below."""
     body_bytes: int
     expected: Expected | None = None
     """None: no usage was reported yet; counts are uncalibrated."""
@@ -145,10 +146,10 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """Digest of the stored text for this request alone (``request.transient``); empty: there was none."""
     without_tail: str = ""
     """Where it has such text: the last link without its tail, which the next request extends."""
+    marks: tuple[PlacedMark, ...] = ()
+    """Its cache marks that are in no message."""
     marks_end: bool = False
-    """Whether the end of the request before it bears a cache mark, which is not part of the digest."""
-    marks_entry: int | None = None
-    """The entry behind which the request's own cache mark is, which is not part of the digest; None: at the end."""
+    """Whether the end of the request before it bears another one."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):

@@ -36,6 +36,7 @@ from lading.request.manifest import (
     seal,
     unseal,
 )
+from lading.request.marks import PlacedMark
 from lading.request.reopening import find_frame, recall_state
 from lading.request.state import Last, RequestState, start_state
 from lading.request.tools import Offer, fields_from
@@ -69,9 +70,9 @@ class Built(NamedTuple):
     ends: tuple[int, ...]
     """Tokens of the prefix that ends with each link."""
     body_bytes: int
-    marks_end: bool
+    marks: tuple[PlacedMark, ...]
     """As in ``Sent``."""
-    marks_entry: int | None
+    marks_end: bool
 
 
 class Recorder:
@@ -152,8 +153,8 @@ class Recorder:
                     facts.own,
                     transient,
                     built.without_tail if transient else "",
+                    built.marks,
                     built.marks_end,
-                    built.marks_entry,
                 ),
                 tool_detail=facts.tool_detail,
                 decisions=tuple(map(decision, decided)),

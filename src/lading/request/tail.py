@@ -30,15 +30,12 @@ class TailedRequest(NamedTuple):
     """The field of the envelope with the cache mark that is now before the tail; empty: none."""
 
 
-def add_tail(request: RequestBuilder, text: str, *, marks_at: int = 0) -> TailedRequest:
-    """Return the request with a text at its end. ``marks_at``: of ``RequestBuilder.find_mark``."""
+def add_tail(request: RequestBuilder, text: str) -> TailedRequest:
+    """Return the request with a text at its end."""
     start, items, before = _find_place(request)
     wire, card, marks = request.wire, request.card, request.wire.layout.marks
     item, marked = items[before] if before >= 0 else {}, ""
-    marks_at = marks_at if marks_at < start else 0
-    if marks and marks_at:
-        marked = marks.field
-    elif marks and (mark := request.envelope.get(marks.field)) and item:
+    if marks and (mark := request.envelope.get(marks.field)) and item:
         bare, item = item, marks.put(item, mark)
         marked = marks.field if item is not bare else ""
     extended = wire.layout.items.extend(item, text, card=card) if item else None
@@ -49,14 +46,14 @@ def add_tail(request: RequestBuilder, text: str, *, marks_at: int = 0) -> Tailed
             *([item] if item else []),
             *wire.encode_group([own_words(text)], card),
         ]
-    body, digest = request.close(start, items, unmarked=bool(marked), marks_at=marks_at)
+    body, digest = request.close(start, items, unmarked=bool(marked))
     return TailedRequest(body, digest, items, start, before if extended else before + 1, marked)
 
 
 def _find_place(request: RequestBuilder) -> tuple[int, list[dict[str, Any]], int]:
     """Return the group in which the newest item of the user or a tool is, the items from it on, and the index of
     this item in them. Without one: the last system message at the start, or -1."""
-    role, groups, start = request.wire.layout.items.role, request.groups, len(request.groups)
+    role, groups, start = request.wire.layout.items.role, request.list_sent(), len(request.groups)
     found: list[int] = []
     while start and not found:
         start -= 1

@@ -241,14 +241,17 @@ def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any] | N
     return body | {key: plain(value) for key, value in layout.respell(fields).items()}
 
 
-def follow_fields(settings: Settings, fields: Template | None, *, wire: Wire, is_set: bool) -> Settings:
+def follow_fields(
+    settings: Settings, fields: Template | None, end_mark: object, *, wire: Wire, is_set: bool
+) -> Settings:
     """Reserve the output that the fields of a request allow, and use the cache price and lifetime of an hour where
-    the request's own mark asks for it and the card has it. ``is_set``: the output reserve is the caller's and is
-    only raised. Raises InputError when no room for input is left, unless the window was learned."""
+    ``end_mark``, the cache mark at its end, or the one in its fields asks for it and the card has it.
+    ``is_set``: the output reserve is the caller's and is only raised. Raises InputError when no room for input is
+    left, unless the window was learned."""
     # No mark before it lives shorter (A21), and what longer ones keep (tools, system, first messages) no compaction
-    # changes: the own mark alone says how long the conversation stays warm.
+    # changes: the mark at the end alone says how long the conversation stays warm.
     marks, read, write = wire.layout.marks, settings.card.prices.read, settings.card.prices.write
-    if marks and _HOUR_S in write and read_ttl((fields or {}).get(marks.field)) == "1h":
+    if marks and _HOUR_S in write and read_ttl(end_mark or (fields or {}).get(marks.field)) == "1h":
         settings = replace(settings, rates=Rates(read, write[_HOUR_S]), cache_ttl_s=float(_HOUR_S))
     budget, (field, most) = settings.budget, wire.layout.find_most_tokens(fields or {})
     if not field or (is_set and most <= budget.output_reserve_tokens):

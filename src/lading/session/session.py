@@ -123,7 +123,7 @@ class Session:
             undo.pop_all()
         self.known = list_known(self._engine.history)  # Fingerprints of the messages in the caller's history.
         self._own_tools = opening.find_own_tools(self.options, self._engine, memory=self.memory, offered=tools)
-        self._followed: tuple[Settings, Template | None] | None = None  # What the engine's settings follow.
+        self._followed: tuple[Settings, Template | None, object] | None = None  # What the engine's settings follow.
         self._replies: set[tuple[str, str]] = set()  # Since the last request.
         self._given = GivenItems(self.wire)
         self._declared = Declared([], ())  # The tools that the caller gave last.
@@ -422,7 +422,7 @@ class Session:
 
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, own_tools: bool = True) -> None:
         """Set tools and other fields of the next requests. ``own_tools``: whether the session's may be added."""
-        if (asked := (self.settings, fields)) != self._followed:
+        if (asked := (self.settings, fields, self._engine.end_mark)) != self._followed:
             self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
             self._followed = asked
         self._tools, self._fields = tools, fields

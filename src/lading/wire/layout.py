@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -21,6 +21,8 @@ V = TypeVar("V")
 BlockPath: TypeAlias = tuple[int, ...]
 """Path of a block: the index of the item, of a block in it, of a block in that block."""
 DEEPEST_MARK = 3
+LAST_BLOCK: BlockPath = (-1,)
+"""The path of an item's last block."""
 TEXT = "text"
 """Code of the list of items in a template, where a text was in its place."""
 _ANSWERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
@@ -111,28 +113,28 @@ class CacheMarks(Struct, frozen=True):
     """Maximum number of marks in a request."""
     own: Template | None = None
     """The mark that asks to cache a whole request; None: the provider caches without one."""
-    stay: bool = False
-    """Whether marks before the first reply keep their place."""
+    unmarked: frozenset[str] = frozenset()
+    """Types of blocks that cannot have one."""
     look_back: int = 0
     """Number of blocks up to a mark in which the provider looks for the end of a cached prefix. 0: any number."""
 
-    def strip(self, item: Any, path: BlockPath = (), *, kept: Set[BlockPath] = frozenset()) -> Any:
+    def strip(self, item: Any, *, levels: int = DEEPEST_MARK) -> Any:
         """Return the item without marks on itself, its blocks and theirs; the same object if there are none.
-        ``kept``: paths (starting with ``path``) whose marks stay."""
-        if not isinstance(item, dict) or len(path) > DEEPEST_MARK:
+        ``levels``: how deep the blocks are that are read."""
+        if not isinstance(item, dict) or not levels:
             return item
-        if self.field in item and path not in kept:
+        if self.field in item:
             item = {key: inner for key, inner in item.items() if key != self.field}
         if not isinstance(content := item.get("content"), list):
             return item
-        blocks = [self.strip(block, (*(path or (0,)), at), kept=kept) for at, block in enumerate(content)]
+        blocks = [self.strip(block, levels=levels - 1) for block in content]
         changed = any(new is not old for new, old in zip(blocks, content, strict=True))
         return {**item, "content": blocks} if changed else item
 
     def strip_part(self, part: Part) -> Part:
         """Return the part without marks on itself and inside it; the same object if there are none."""
         if isinstance(part, Opaque):
-            value = self.strip(part.value, (0,))
+            value = self.strip(part.value, levels=DEEPEST_MARK - 1)
             return part if value is part.value else replace(part, value=value)
         if isinstance(part, ToolResult):
             inner = tuple(map(self.strip_part, part.parts))
@@ -147,13 +149,25 @@ class CacheMarks(Struct, frozen=True):
         parts = tuple(map(self.strip_part, message.parts))
         return message if parts == message.parts else message.with_parts(parts)
 
-    def put(self, item: Any, mark: Any) -> Any:
-        """Return the item with a mark on its last block, unless that has one; the same object without a block."""
+    def put(self, item: Any, mark: Any, path: BlockPath = LAST_BLOCK, *, start: int = 0) -> Any:
+        """Return the item with a mark, unless one is there; the same object if no block can have one.
+        ``path``: indices of a block, counted from ``start``, and of blocks in it; empty: the item itself. If that
+        block does not exist, it is the last one; if it cannot have a mark, one before it."""
+        if not path:
+            return {self.field: mark} | item
         content = item.get("content")
         blocks = [{"type": "text", "text": content}] if content and isinstance(content, str) else list_blocks(item)
-        if not blocks or not isinstance(blocks[-1], dict):
+        wanted = start + path[0] if 0 <= path[0] < len(blocks) - start else len(blocks) - 1
+        at = next((at for at in range(wanted, -1, -1) if self._may_bear(blocks[at])), None)
+        if at is None:
             return item
-        return {**item, "content": [*blocks[:-1], {self.field: mark} | blocks[-1]]}
+        has_inner = at == wanted and list_blocks(blocks[at])
+        marked = self.put(blocks[at], mark, path[1:] if has_inner else ())
+        return {**item, "content": [*blocks[:at], marked, *blocks[at + 1 :]]}
+
+    def _may_bear(self, block: Any) -> bool:
+        is_empty = isinstance(block, dict) and block.get("type") == "text" and not block.get("text")
+        return isinstance(block, dict) and block.get("type") not in self.unmarked and not is_empty
 
 
 class Extend(Protocol):

@@ -30,7 +30,7 @@ from lading.wire.anthropic.encoding import (
 )
 from lading.wire.anthropic.replies import REPLIES
 from lading.wire.anthropic.rules import RULES, start_check
-from lading.wire.anthropic.state import SERVER_CALLS, is_server_result
+from lading.wire.anthropic.state import SERVER_CALLS, THINKING, is_server_result
 from lading.wire.anthropic.thinking import leave_out_spliced
 from lading.wire.translation import type_of
 
@@ -176,7 +176,9 @@ LAYOUT = layout.Layout(
     limits=("max_tokens", "thinking.budget_tokens"),
     system="system",
     required=lambda answer_tokens: {"max_tokens": answer_tokens or 1024},
-    marks=layout.CacheMarks("cache_control", MAX_CACHE_MARKS, own={"type": "ephemeral"}, stay=True, look_back=20),
+    marks=layout.CacheMarks(
+        "cache_control", MAX_CACHE_MARKS, own={"type": "ephemeral"}, unmarked=frozenset(THINKING), look_back=20
+    ),
 )
 
 WIRE = Wire(
