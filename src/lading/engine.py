@@ -119,11 +119,6 @@ class Engine:
         return self.recorder.state.accepted_tokens
 
     @property
-    def end_mark(self) -> object:
-        """The cache mark at the end of the next requests; None without one."""
-        return next((one.mark for one in self.marks if one.entry is None), None)
-
-    @property
     def frame(self) -> Frame | None:
         """Settings, tools and fields of the last request; None when there was none."""
         return self.recorder.frame

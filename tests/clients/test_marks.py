@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,25 @@ from lading.audit.snapshots import build_snapshot, load_trail
 from lading.clients import wrap
 from lading.economics import Rates, Usage
 from lading.events import Event, PackingFailed
+from lading.exchange.marks import limit_marks
+from lading.messages import own_words
+from lading.models.catalog import find_card
 from lading.request.manifest import unseal
+from lading.request.marks import EncodedGroup, PlacedMark, write_marked
 from lading.session.options import SessionOptions
 from lading.stores.sqlite import open_sqlite
-from lading.testing import Say, StrictProvider
-from tests.clients.agents import anthropic_client
+from lading.testing import Say, StrictProvider, Use
+from lading.wire import anthropic
+from lading.wire.layout import CacheMarks
+from tests.clients.agents import anthropic_client, openai_client
 from tests.examples import share_of_examples
 
 SHORT: dict[str, Any] = {"type": "ephemeral"}
 HOUR: dict[str, Any] = {"type": "ephemeral", "ttl": "1h"}
 RATES = Rates(read=0.1, write=1.25)
 DOCUMENT = "The harbour was rebuilt in stone. " * 400
+CARD, _ = find_card("claude-sonnet-5")
+SCHEME = anthropic.LAYOUT.marks or CacheMarks("", 0)
 Call = dict[str, Any]
 
 
@@ -253,11 +262,9 @@ def test_the_mark_behind_which_the_caller_drops_text_is_where_it_is_given(tail: 
         client.close()
         bodies = [json.loads(request.raw) for request in provider.requests]
         reads = [issue.usage.read_tokens for issue in provider.issues]
-    for call, body in zip(calls[1:], bodies[1:], strict=True):
+    for call, body in zip(calls, bodies, strict=True):
         assert "cache_control" not in body
-        assert body["messages"][-2] == call["messages"][-2]
-        # That of a conversation's first request stays.
-        assert json.dumps(body).count("cache_control") <= 2
+        assert body["messages"][:-1] == call["messages"][:-1]
     assert reads[2:] == sorted(reads[2:])
     assert reads[2] > 0
     with open_sqlite(tmp_path / "store") as store:
@@ -269,3 +276,90 @@ def test_the_mark_behind_which_the_caller_drops_text_is_where_it_is_given(tail: 
                 value = json.loads(snapshot.body)
                 assert {**snapshot.envelope, "messages": list(snapshot.messages)} == value
                 assert value in bodies
+
+
+def test_marks_are_sent_as_given_in_chat_completions_too() -> None:
+    system = {"role": "system", "content": [text(DOCUMENT, SHORT), text("Be brief.")]}
+    called = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    ask = {"role": "assistant", "tool_calls": [called]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": [text("one", SHORT), text("two")]}
+    plain = {"role": "user", "content": "And?", "cache_control": SHORT}
+    messages = [system, user(text("Why?", SHORT)), ask, result, plain]
+    with StrictProvider(lambda _: Say("Stone."), foreign=True) as provider:
+        client = wrap(openai_client(provider), options=SessionOptions(restore=False), fail_open=False)
+        for end in (2, 5):
+            client.chat.completions.create(model="gpt-5", messages=messages[:end])
+            assert json.loads(provider.requests[-1].raw)["messages"] == messages[:end]
+
+
+def test_a_mark_on_a_reply_is_on_its_last_block_whatever_the_caller_kept_of_it() -> None:
+    reply = {"role": "assistant", "content": [text("Stone.", SHORT)]}
+    thinking: Call = {"thinking": {"type": "adaptive"}, "max_tokens": 2_000}
+    with StrictProvider(lambda _: Say("Stone.", thinking="Hm."), foreign=True) as provider:
+        client = wrap(anthropic_client(provider), options=SessionOptions(restore=False), fail_open=False)
+        for messages in ([user(text("Why?"))], [user(text("Why?")), reply, user(text("And?"))]):
+            client.messages.create(model="claude-sonnet-5", messages=messages, **thinking)
+        *_, last = json.loads(provider.requests[-1].raw)["messages"][1]["content"]
+    assert last == text("Stone.", SHORT)
+
+
+def test_the_mark_at_the_end_is_behind_what_restore_brings() -> None:
+    """The calls that the caller does not see are cached like the others."""
+    replies = iter([Say(calls=(Use("read", {}),)), Say(calls=(Use("restore", {"ref": "e1"}),)), Say("Stone.")])
+    with StrictProvider(lambda _: next(replies)) as provider:
+        client = wrap(anthropic_client(provider), fail_open=False)
+        messages = [user(text("Read.", SHORT))]
+        call: Call = {"model": "claude-sonnet-5", "max_tokens": 100, "tools": [TOOL]}
+        use = client.messages.create(messages=messages, **call)
+        (block,) = [block.to_dict() for block in use.content]
+        result = {"type": "tool_result", "tool_use_id": block["id"], "content": DOCUMENT, "cache_control": SHORT}
+        messages = [user(text("Read.")), {"role": "assistant", "content": [block]}, user(result)]
+        assert client.messages.create(messages=messages, **call).content[0].text == "Stone."
+        *_, before, last = [json.loads(request.raw)["messages"] for request in provider.requests]
+        assert provider.violations == []
+    assert [[block.get("cache_control") for block in body[-1]["content"]] for body in (before, last)] == [
+        [SHORT]
+    ] * 2
+    assert json.dumps(last).count("cache_control") == 1
+
+
+def test_marks_that_no_request_may_have_are_left_out_or_shortened() -> None:
+    given = {(0, at): HOUR for at in range(3)} | {(1,): SHORT, (2, 0): HOUR}
+    scheme = CacheMarks("cache_control", 4)
+    items = [user(*map(text, "abc")), user(text("d")), user(text("e"), text("f"))]
+    tools = [TOOL | {"cache_control": HOUR}]
+    kept, own = limit_marks(given, items, scheme=scheme, beside=(tools, "Be brief."), own=HOUR)
+    assert (kept, own) == ({(1,): SHORT, (2, 0): SHORT}, SHORT)
+    assert limit_marks({(2, 1): HOUR}, items, scheme=scheme, beside=(None,), own=HOUR) == ({(2, 1): HOUR}, None)
+
+
+@pytest.mark.parametrize(
+    ("content", "path", "marked"),
+    [
+        ("Why?", (-1,), [text("Why?", SHORT)]),
+        ("", (-1,), ""),
+        ([text("a"), text("")], (-1,), [text("a", SHORT), text("")]),
+        ([text("a"), {"type": "thinking"}, text("b")], (1,), [text("a", SHORT), {"type": "thinking"}, text("b")]),
+        ([text("a"), text("b")], (7,), [text("a"), text("b", SHORT)]),
+        ([{"content": [text("a"), text("b")]}], (0, 0), [{"content": [text("a", SHORT), text("b")]}]),
+        ([{"content": [text("")]}], (0, 0), [{"content": [text("")]}]),
+        (["a"], (0,), ["a"]),
+    ],
+)
+def test_a_mark_is_on_the_block_of_its_path_or_the_nearest_that_can_have_one(
+    content: Any, path: tuple[int, ...], marked: Any
+) -> None:
+    scheme = CacheMarks("cache_control", 4, unmarked=frozenset({"thinking"}))
+    assert scheme.put({"content": content}, SHORT, path=path) == {"content": marked}
+
+
+def test_marks_of_messages_that_share_an_item_are_on_their_own_blocks() -> None:
+    """Anthropic joins a result that Lading added with the caller's next message."""
+    messages = [own_words("one"), own_words("two")]
+    (encoded,) = [*anthropic.WIRE.write(messages, CARD)]
+    group = EncodedGroup(messages, [encoded], b"")
+    places = {0: [(0, PlacedMark(SHORT)), (1, PlacedMark(HOUR, path=(0,)))]}
+    write = partial(anthropic.WIRE.write, card=CARD)
+    written = write_marked([group], places, scheme=SCHEME, last={}, write=write)
+    assert [block["cache_control"] for block in written[0][-1].wire_messages[0]["content"]] == [SHORT, HOUR]
+    assert write_marked([group], places, scheme=SCHEME, last=written, write=write)[0] is written[0]

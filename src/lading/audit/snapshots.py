@@ -142,7 +142,7 @@ def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
     wire = find_loaded_wire(frame.wire)
     request = RequestBuilder(wire, frame.card)
     body = rebuild_request(request, view, manifest=manifest, tools=tools, template=template, blob=blob)
-    items = [item for group in request.list_sent() for item in group.wire_messages]
+    items = [item for group in request.sent for item in group.wire_messages]
     shown = [*_locate_messages(view, request, wire.layout)]
     envelope = dict(request.envelope)
     if tail := read_transient(manifest.sent.transient, blob).tail:

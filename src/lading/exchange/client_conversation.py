@@ -122,24 +122,26 @@ class ClientConversation:
             session.hide_unseen(messages[0])
         session.extend(messages, known_as=[known_as for _, known_as in new], stored=False, issued=issued.keys())
         self.opening, self._given = history.opening, history.digests
-        tools, fields = body.get(wire.layout.tools.field), self._mark(body, history)
+        tools, fields, end_mark = body.get(wire.layout.tools.field), *self._mark(body, history)
         if tools != self._tools_given:
             self._tools_given, self._tools = tools, read_tools(tools, wire=wire)
         # Whatever choice is forced: another list of tools would be another prefix, which the provider writes anew.
-        session.offer(self._tools, fields, own_tools=not wire.layout.demands(body).is_several)
+        own_tools = not wire.layout.demands(body).is_several
+        session.offer(self._tools, fields, own_tools=own_tools, end_mark=end_mark)
 
-    def _mark(self, body: dict[str, Any], history: RequestHistory) -> Template:
-        """Place the request's cache marks, and return its other fields."""
+    def _mark(self, body: dict[str, Any], history: RequestHistory) -> tuple[Template, object]:
+        """Place the request's cache marks; return its other fields, and the mark at its end that is not in them."""
         session, layout, fields = self.session, self.session.wire.layout, self.session.wire.read_fields(body)
         if (scheme := layout.marks) is None:
-            return fields
+            return fields, None
         beside = (body.get(layout.tools.field), body.get(layout.system))
         given, own = limit_marks(
-            history.marks, history.items, scheme, beside=beside, own=fields.pop(scheme.field, None)
+            history.marks, history.items, scheme=scheme, beside=beside, own=fields.pop(scheme.field, None)
         )
         marks = place_marks(given, history.items, find=lambda at: session.find_entry(at - history.offset).index)
         session.mark(marks)
-        return fields if own is None else fields | {scheme.field: own}
+        fields |= {} if own is None else {scheme.field: own}
+        return fields, next((one.mark for one in marks if one.entry is None), None)
 
     def _choose(self, given: Message, issued: Message | None) -> Message:
         """Return a reply as the provider gave it, unless the caller has it in another form."""

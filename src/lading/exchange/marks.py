@@ -30,7 +30,7 @@ def _find_within(value: Any, scheme: CacheMarks, *, place: BlockPath) -> Iterato
 
 
 def limit_marks(
-    given: GivenMarks, items: Sequence[Any], scheme: CacheMarks, *, beside: Iterable[Any], own: Any
+    given: GivenMarks, items: Sequence[Any], *, scheme: CacheMarks, beside: Iterable[Any], own: Any
 ) -> tuple[GivenMarks, Any]:
     """Return the marks on a request's items, and its own mark, so that all together are legal: the first ones of
     more than the provider takes are left out (A20); one of an hour behind one of five minutes has five (A21).

@@ -200,9 +200,6 @@ class History:
         start, end = view.span(draft.first, draft.last)
         before = sum(item.tokens for item in view.items[start:end])
         shown = draft.replacement
-        if draft.kind not in NO_COMPACTIONS:
-            # The caller marked what is gone, and a mark that is not on a message of its own could not give way.
-            shown = tuple(map(self._needs.strip_marks, shown))
         tokens = tuple(map(self._count, shown))
         overflow = max(view.tokens - room_tokens, 0)
         return Edit(

@@ -93,8 +93,6 @@ class Needs(Struct, frozen=True):
     """The wire joins neighbouring messages of one role; the repairer only reports them."""
     no_empty_texts: bool = False
     """An empty text is illegal even beside other parts."""
-    strip_marks: Callable[[Message], Message] = lambda message: message
-    """Return the message without the caller's cache marks, for one that is shown in another place."""
     calls: CallNeeds = CallNeeds()
     tool_name: str = ""
     """Pattern of legal tool names; empty: any."""

@@ -10,34 +10,18 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from lading import jsonbytes
 from lading.errors import Violation
 from lading.history.view import Item, View
 from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
-from lading.request.marks import PlacedMark
+from lading.request.marks import EncodedGroup, PlacedMark, Places, Written, find_position, write_marked
 from lading.wire import Wire, group_messages
 from lading.wire.checking import Checker
 from lading.wire.layout import CacheMarks, list_blocks
-
-
-class EncodedGroup(NamedTuple):
-    """A group of messages that share wire messages, with these as values and as bytes."""
-
-    messages: list[Message]
-    wire_messages: list[dict[str, Any]]
-    data: bytes
-
-
-class MarkedGroup(NamedTuple):
-    """A group as it is sent with cache marks."""
-
-    group: EncodedGroup
-    places: list[tuple[int, PlacedMark]]
-    """The marks, each with the index of its message in the group."""
-    sent: EncodedGroup
 
 
 class RequestBuilder:
@@ -55,8 +39,10 @@ class RequestBuilder:
         """The body up to its items; and without one of its fields, once that is needed."""
         self.groups: list[EncodedGroup] = []
         """Those behind the envelope."""
+        self.sent: Sequence[EncodedGroup] = self.groups
+        """The same with the cache marks of ``mark``."""
+        self._marked: Written = {}
         self._starts: list[int] = []
-        self._marked: dict[int, MarkedGroup] = {}
         self._kept: dict[tuple[int, ...], EncodedGroup] = {}
         """Groups removed since the last ``show``, by the identity of their messages, for reuse."""
         self._checkers: dict[bool, tuple[Checker, int]] = {}
@@ -100,7 +86,7 @@ class RequestBuilder:
 
     def show(self, view: View) -> None:
         """Add the new messages of the view. Raises like ``open``."""
-        shown = self.list_shown(view) if self.front else view.items
+        shown, self.sent = self.list_shown(view) if self.front else view.items, self.groups
         new = shown[self._leading + self._length :]
         self._extend([item.message for item in new], [item.tokens for item in new])
         self._kept = {}
@@ -164,59 +150,30 @@ class RequestBuilder:
         before bears one too; None: where the provider would not find that end without. Return whether it does."""
         if (scheme := self.wire.layout.marks) is None:
             return False
-        places = self._locate(marks, view)
-        self._marked = self._write_marked(places, scheme)
-        own = self._envelope.get(scheme.field) or next((one.mark for one in marks if one.entry is None), None)
-        if at_last_end is None:
-            at_last_end = self._needs_mark(own, scheme)
-        if at_last_end:
-            end = self._find_reply() - 1
-            places.setdefault(end, []).append((len(self.groups[end].messages) - 1, PlacedMark(own)))
-            self._marked = self._write_marked(places, scheme)
-        return at_last_end
-
-    def _locate(self, marks: Sequence[PlacedMark], view: View) -> dict[int, list[tuple[int, PlacedMark]]]:
-        """Return the marks by the group that bears them, each with the index of its message there."""
-        places: dict[int, list[tuple[int, PlacedMark]]] = {}
+        places: Places = {}
         for one in marks:
-            position = one.find_position(view)
+            position = find_position(one, view)
             position += (len(self.front) if position >= self._systems else 0) - self._leading
             if 0 <= position < self._length:
                 at = bisect_right(self._starts, position) - 1
                 places.setdefault(at, []).append((position - self._starts[at], one))
-        return places
-
-    def _write_marked(
-        self, places: dict[int, list[tuple[int, PlacedMark]]], scheme: CacheMarks
-    ) -> dict[int, MarkedGroup]:
-        """Write groups with marks, those of the last request that are still the same only once."""
-        marked: dict[int, MarkedGroup] = {}
-        for at, found in places.items():
-            group, last = self.groups[at], self._marked.get(at)
-            if last and last.group is group and last.places == found:
-                marked[at] = last
-                continue
-            items = [*group.wire_messages]
-            for index, one in found:
-                before = self.wire.write(group.messages[:index], self.card) if index else []
-                of = self.wire.write(group.messages[: index + 1], self.card)
-                start = len(list_blocks(before[-1])) if len(before) == len(of) else 0
-                items[len(of) - 1] = scheme.put(items[len(of) - 1], one.mark, one.path, start=start)
-            data = b",".join(map(jsonbytes.dump, items))
-            marked[at] = MarkedGroup(group, [*found], EncodedGroup(group.messages, items, data))
-        return marked
+        own = self._envelope.get(scheme.field) or next((one.mark for one in marks if one.entry is None), None)
+        if at_last_end is None:
+            at_last_end = bool(own) and self._needs_mark(own, scheme, places)
+        if at_last_end:
+            end = self._find_reply() - 1
+            places.setdefault(end, []).append((len(self.groups[end].messages) - 1, PlacedMark(own)))
+        if places:
+            write = partial(self.wire.write, card=self.card)
+            self._marked = write_marked(self.groups, places, scheme=scheme, last=self._marked, write=write)
+            self.sent = [self._marked[at][-1] if at in places else one for at, one in enumerate(self.groups)]
+        return at_last_end
 
     def body(self, groups: Sequence[bytes] | None = None, opening: bytes = b"") -> bytes:
         """Return the body: the fields of the envelope, then the items. ``groups`` and ``opening``: in place of its
         own, as bytes."""
-        groups = [group.data for group in self.list_sent()] if groups is None else groups
+        groups = [group.data for group in self.sent] if groups is None else groups
         return b"".join((opening or self._opening, b",".join([data for data in groups if data]), b"]}"))
-
-    def list_sent(self) -> Sequence[EncodedGroup]:
-        """List the groups with the cache marks of the request."""
-        if not self._marked:
-            return self.groups
-        return [self._marked[at].sent if at in self._marked else one for at, one in enumerate(self.groups)]
 
     def _open_without_mark(self) -> bytes:
         """Return the body up to its items, without the request's own mark."""
@@ -233,14 +190,14 @@ class RequestBuilder:
         """Return the body with these items in place of the groups from ``start`` on, and the link of these items to
         the chain. ``unmarked``: without the request's own mark."""
         data = b",".join(jsonbytes.dump_at(self.wire.layout.items.field, item) for item in items)
-        groups = [*(group.data for group in self.list_sent()[:start]), data]
+        groups = [*(group.data for group in self.sent[:start]), data]
         body = self.body(groups, self._open_without_mark() if unmarked else b"")
         return body, _link(self.body_chain[start], data)
 
-    def _needs_mark(self, own: Any, scheme: CacheMarks) -> bool:
+    def _needs_mark(self, own: Any, scheme: CacheMarks, places: Places) -> bool:
         """Whether the end of the last request has to bear this mark of the request's end too, and there is room for
-        it: the provider looks for a cached end only in some blocks before a mark."""
-        if not own or not (start := self._find_reply()):
+        it: the provider looks for a cached end only in some blocks before a mark. ``places``: of other marks."""
+        if not (start := self._find_reply()):
             return False
         blocks = sum(
             max(len(list_blocks(item)), 1) for group in self.groups[start:] for item in group.wire_messages
@@ -249,10 +206,12 @@ class RequestBuilder:
             return False
         # Only behind a long round: the whole request is searched.
         field, mark = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(own)
-        sent = [group.data for group in self.list_sent()]
+        data = (self._opening, *(group.data for group in self.groups))
         # Marks of another lifetime behind it might be illegal (A21).
-        same = all(data.count(field) == data.count(field + mark) for data in sent[start:])
-        return sum(data.count(field) for data in (self._opening, *sent)) < scheme.most and same
+        same = all(one.count(field) == one.count(field + mark) for one in data[start + 1 :]) and all(
+            one.mark == own for at, found in places.items() if at >= start for _, one in found
+        )
+        return same and sum(one.count(field) for one in data) + sum(map(len, places.values())) < scheme.most
 
     def _find_reply(self) -> int:
         """Return the index of the group with the last reply; 0: none."""

@@ -31,7 +31,8 @@ from lading.history.history import History
 from lading.messages import Conversation, Message, user_text
 from lading.models.card import Card
 from lading.models.catalog import find_card
-from lading.request.builder import EncodedGroup, RequestBuilder
+from lading.request.builder import RequestBuilder
+from lading.request.marks import EncodedGroup
 from lading.wire import COMMON, Body, Wire, check, encode, find_default_wire, find_wire
 
 Ask: TypeAlias = Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]

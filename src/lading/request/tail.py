@@ -53,7 +53,7 @@ def add_tail(request: RequestBuilder, text: str) -> TailedRequest:
 def _find_place(request: RequestBuilder) -> tuple[int, list[dict[str, Any]], int]:
     """Return the group in which the newest item of the user or a tool is, the items from it on, and the index of
     this item in them. Without one: the last system message at the start, or -1."""
-    role, groups, start = request.wire.layout.items.role, request.list_sent(), len(request.groups)
+    role, groups, start = request.wire.layout.items.role, request.sent, len(request.groups)
     found: list[int] = []
     while start and not found:
         start -= 1

@@ -242,7 +242,7 @@ def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any] | N
 
 
 def follow_fields(
-    settings: Settings, fields: Template | None, end_mark: object, *, wire: Wire, is_set: bool
+    settings: Settings, fields: Template | None, *, end_mark: object, wire: Wire, is_set: bool
 ) -> Settings:
     """Reserve the output that the fields of a request allow, and use the cache price and lifetime of an hour where
     ``end_mark``, the cache mark at its end, or the one in its fields asks for it and the card has it.

@@ -420,10 +420,14 @@ class Session:
                 return start + at if self.withdraw(start + at) else end
         return end
 
-    def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, own_tools: bool = True) -> None:
-        """Set tools and other fields of the next requests. ``own_tools``: whether the session's may be added."""
-        if (asked := (self.settings, fields, self._engine.end_mark)) != self._followed:
-            self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
+    def offer(
+        self, tools: tuple[Tool, ...], fields: Template | None, *, own_tools: bool = True, end_mark: object = None
+    ) -> None:
+        """Set tools and other fields of the next requests. ``own_tools``: whether the session's may be added.
+        ``end_mark``: the cache mark at the request's end, if it is not in the fields."""
+        if (asked := (self.settings, fields, end_mark)) != self._followed:
+            follow = partial(opening.follow_fields, self.settings, fields, end_mark=end_mark)
+            self._engine.change(follow(wire=self.wire, is_set=self._reserves))
             self._followed = asked
         self._tools, self._fields = tools, fields
         if (tools, own_tools) != (self._own_tools.tools, self._own_tools.may_offer):

@@ -28,9 +28,7 @@ from lading.wire.translation import PartTypes
 def find_needs(wire: Wire, card: Card, *, policy: ReasoningPolicy | None = None) -> Needs:
     """Return the repairs that messages need in this format, including those of their parts. ``policy``: what
     becomes of reasoning that the model does not take back; None: it is left out."""
-    needs, marks = wire.needs(card), wire.layout.marks
-    if marks is not None:
-        needs = replace(needs, strip_marks=marks.strip_message)
+    needs = wire.needs(card)
     if wire.parts is None:
         return needs
     target = FitTarget(wire.name, wire.parts, card, policy or ReasoningPolicy())

@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from lading.messages import Message, Opaque, Part, Role, Template, ToolResult
+from lading.messages import Message, Role, Template
 from lading.models.card import Card
 from lading.validation import snake_case
 from lading.wire.tool_choice import ToolChoice
@@ -131,25 +130,7 @@ class CacheMarks(Struct, frozen=True):
         changed = any(new is not old for new, old in zip(blocks, content, strict=True))
         return {**item, "content": blocks} if changed else item
 
-    def strip_part(self, part: Part) -> Part:
-        """Return the part without marks on itself and inside it; the same object if there are none."""
-        if isinstance(part, Opaque):
-            value = self.strip(part.value, levels=DEEPEST_MARK - 1)
-            return part if value is part.value else replace(part, value=value)
-        if isinstance(part, ToolResult):
-            inner = tuple(map(self.strip_part, part.parts))
-            part = part if inner == part.parts else replace(part, parts=inner)
-        if not part.template or self.field not in part.template:
-            return part
-        template = {key: value for key, value in part.template.items() if key != self.field}
-        return replace(part, template=template or None)
-
-    def strip_message(self, message: Message) -> Message:
-        """Return the message without marks on its parts."""
-        parts = tuple(map(self.strip_part, message.parts))
-        return message if parts == message.parts else message.with_parts(parts)
-
-    def put(self, item: Any, mark: Any, path: BlockPath = LAST_BLOCK, *, start: int = 0) -> Any:
+    def put(self, item: Any, mark: Any, *, path: BlockPath = LAST_BLOCK, start: int = 0) -> Any:
         """Return the item with a mark, unless one is there; the same object if no block can have one.
         ``path``: indices of a block, counted from ``start``, and of blocks in it; empty: the item itself. If that
         block does not exist, it is the last one; if it cannot have a mark, one before it."""
@@ -162,7 +143,7 @@ class CacheMarks(Struct, frozen=True):
         if at is None:
             return item
         has_inner = at == wanted and list_blocks(blocks[at])
-        marked = self.put(blocks[at], mark, path[1:] if has_inner else ())
+        marked = self.put(blocks[at], mark, path=path[1:] if has_inner else ())
         return {**item, "content": [*blocks[:at], marked, *blocks[at + 1 :]]}
 
     def _may_bear(self, block: Any) -> bool:
