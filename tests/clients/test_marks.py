@@ -358,8 +358,8 @@ def test_marks_of_messages_that_share_an_item_are_on_their_own_blocks() -> None:
     messages = [own_words("one"), own_words("two")]
     (encoded,) = [*anthropic.WIRE.write(messages, CARD)]
     group = EncodedGroup(messages, [encoded], b"")
-    places = {0: [(0, PlacedMark(SHORT)), (1, PlacedMark(HOUR, path=(0,)))]}
+    places = {0: [(0, PlacedMark(HOUR)), (1, PlacedMark(SHORT, path=(0,)))]}
     write = partial(anthropic.WIRE.write, card=CARD)
     written = write_marked([group], places, scheme=SCHEME, last={}, write=write)
-    assert [block["cache_control"] for block in written[0][-1].wire_messages[0]["content"]] == [SHORT, HOUR]
+    assert [block["cache_control"] for block in written[0][-1].wire_messages[0]["content"]] == [HOUR, SHORT]
     assert write_marked([group], places, scheme=SCHEME, last=written, write=write)[0] is written[0]

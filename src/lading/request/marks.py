@@ -69,9 +69,14 @@ def _write(
 ) -> EncodedGroup:
     items = [*group.wire_messages]
     for index, one in marks:
-        # Messages may share an item: the blocks of those before are counted.
-        before = write(group.messages[:index]) if index else []
-        last = len(write(group.messages[: index + 1])) - 1
-        start = max(len(list_blocks(before[-1])), 1) if len(before) == last + 1 else 0
-        items[last] = scheme.put(items[last], one.mark, path=one.path, start=start)
+        # Messages may share an item: those before this one, and this one, end at these blocks of it.
+        before, of = write(group.messages[:index]) if index else [], write(group.messages[: index + 1])
+        start = _count_blocks(before[-1]) if len(before) == len(of) else 0
+        end, last = _count_blocks(of[-1]), len(of) - 1
+        at = (start + one.path[0] if 0 <= one.path[0] < end - start else end - 1,) if one.path else ()
+        items[last] = scheme.put(items[last], one.mark, path=(*at, *one.path[1:]))
     return EncodedGroup(group.messages, items, b",".join(map(jsonbytes.dump, items)))
+
+
+def _count_blocks(item: Any) -> int:
+    return max(len(list_blocks(item)), 1)

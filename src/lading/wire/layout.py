@@ -130,15 +130,15 @@ class CacheMarks(Struct, frozen=True):
         changed = any(new is not old for new, old in zip(blocks, content, strict=True))
         return {**item, "content": blocks} if changed else item
 
-    def put(self, item: Any, mark: Any, *, path: BlockPath = LAST_BLOCK, start: int = 0) -> Any:
+    def put(self, item: Any, mark: Any, *, path: BlockPath = LAST_BLOCK) -> Any:
         """Return the item with a mark, unless one is there; the same object if no block can have one.
-        ``path``: indices of a block, counted from ``start``, and of blocks in it; empty: the item itself. If that
-        block does not exist, it is the last one; if it cannot have a mark, one before it."""
+        ``path``: indices of a block and of blocks in it; empty: the item itself. If that block does not exist, it
+        is the last one; if it cannot have a mark, one before it."""
         if not path:
             return {self.field: mark} | item
         content = item.get("content")
         blocks = [{"type": "text", "text": content}] if content and isinstance(content, str) else list_blocks(item)
-        wanted = start + path[0] if 0 <= path[0] < len(blocks) - start else len(blocks) - 1
+        wanted = path[0] if 0 <= path[0] < len(blocks) else len(blocks) - 1
         at = next((at for at in range(wanted, -1, -1) if self._may_bear(blocks[at])), None)
         if at is None:
             return item
