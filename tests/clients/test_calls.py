@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -186,6 +187,33 @@ def test_copies_of_a_wrapped_client_are_wrapped() -> None:
         assert names[-1] == "mine"
         assert not any("x-lading-session" in request.headers for request in provider.requests)
         client.close()
+
+
+@pytest.mark.parametrize("name", ["OpenAI", "AsyncOpenAI", "Anthropic", "AsyncAnthropic"])
+def test_copies_with_another_http_client_or_headers_stay_wrapped_and_named(name: str) -> None:
+    make, wire = CLIENTS[name]
+    package = importlib.import_module(wire.partition("_")[0])
+    http_client: Any = package.DefaultAsyncHttpxClient if name.startswith("Async") else package.DefaultHttpxClient
+    with StrictProvider(FakeModel([SAID])) as provider:
+        client = wrap(make(provider)).lading.session("mine")
+        sent: list[Any] = []
+
+        def keep(request: Any) -> Any:
+            sent.append(request)
+            return asyncio.sleep(0) if name.startswith("Async") else None
+
+        other = http_client(event_hooks={"request": [keep]})
+        for copied in (
+            client.with_options(http_client=other),
+            client.copy(http_client=client._client),
+            client.with_options(set_default_headers={"x-team": "one"}),
+        ):
+            calls = copied.chat.completions if wire == "openai_chat" else copied.messages
+            asyncio.run(awaited(calls.create(**fields(wire))))
+        assert [session.name for session in client.lading.sessions] == ["mine"]
+        assert len(sent) == 1
+        assert provider.requests[-1].headers["x-team"] == "one"
+        assert not any("x-lading-session" in request.headers for request in provider.requests)
 
 
 def test_what_cannot_be_wrapped_or_named_says_so() -> None:

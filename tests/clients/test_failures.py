@@ -102,7 +102,7 @@ def test_what_cannot_be_packed_goes_out_as_it_is_and_an_event_says_so(tmp_path: 
 
     def answering(request: httpx2.Request) -> httpx2.Response:
         sent.append(request.read())
-        return httpx2.Response(200, json=chat_reply("yes"))
+        return httpx2.Response(200, json=chat_reply("yes", input_tokens=20))
 
     store = open_store("sqlite", str(tmp_path))
     client: Any = wrap(over(answering), store=store, on_event=events.append)

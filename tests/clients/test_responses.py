@@ -23,7 +23,7 @@ from lading.events import Event
 from tests.clients.mocks import HI, Answering, Streamed, chunks
 from tests.replies import chat_reply
 
-REPLY = json.dumps(chat_reply("yes")).encode()
+REPLY = json.dumps(chat_reply("yes", input_tokens=20)).encode()
 REFUSAL = b'{"error": {"message": "no"}}'
 HTTP2: dict[str, Any] = {"http_version": b"HTTP/2", "reason_phrase": b"Fine"}
 

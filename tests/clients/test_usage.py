@@ -109,6 +109,21 @@ def test_streams_that_tell_no_usage_are_told_of_once_for_each_session() -> None:
     assert len(events) == 2
 
 
+@pytest.mark.parametrize("usage", [None, {"prompt_tokens": 0, "completion_tokens": 0}])
+def test_responses_that_tell_no_usage_are_told_of_once_for_each_session(usage: Any) -> None:
+    events: list[Event] = []
+    answer = chat_reply("Hello", input_tokens=20) | {"usage": usage}
+    client: Any = wrap(over(lambda _: httpx2.Response(200, json=answer)), on_event=events.append)
+    for name in ("one", "two"):
+        history: list[Any] = []
+        for _ in range(3):
+            history = [*history, *HI["messages"]]
+            client.lading.session(name).chat.completions.create(model="gpt-4o", messages=history)
+            history.append({"role": "assistant", "content": "Hello"})
+    assert [event.session for event in events if isinstance(event, UsageMissing)] == ["one", "two"]
+    assert len(events) == 2
+
+
 def test_a_server_that_was_asked_and_tells_nothing_is_told_of_otherwise() -> None:
     events: list[Event] = []
     kind = {"content-type": "text/event-stream"}

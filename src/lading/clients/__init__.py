@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from lading.clients import genai
@@ -102,13 +103,32 @@ def wrap(
         return genai.replace_http(client, lambda http: make_packing_client(http, conversations), own=found)
     packed: Any = client.copy(http_client=make_packing_client(http_client, conversations))
     # The SDKs copy a client by calling its class, so the added property must be on the class.
+    copy = _make_copy(kind, conversations)
     own = {
         "lading": property(_find_lading),
+        "copy": copy,
+        "with_options": copy,
         "__module__": kind.__module__,
         "_prepare_url": report_websockets(kind, conversations),
     }
     packed.__class__ = type(kind.__name__, (kind,), own)
     return packed
+
+
+def _make_copy(kind: Any, conversations: Conversations) -> Callable[..., Any]:
+    """Return the method by which an SDK's client is copied: also with another HTTP client or other headers, the
+    copy packs its calls, in the session of the client's name."""
+
+    @wraps(kind.copy)
+    def copy(client: Any, **changed: Any) -> Any:
+        if (http_client := changed.get("http_client")) not in (None, client._client):
+            changed["http_client"] = make_packing_client(http_client, conversations)
+        name = client.default_headers.get(SESSION_HEADER)
+        if (headers := changed.get("set_default_headers")) is not None and name:
+            changed["set_default_headers"] = {SESSION_HEADER: name, **headers}
+        return kind.copy(client, **changed)
+
+    return copy
 
 
 def _find_lading(client: Any) -> Lading[Any]:

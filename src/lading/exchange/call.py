@@ -163,6 +163,8 @@ class PackedCall:
             raise WireError("The response is not a JSON object.")
         replies = self.session.wire.replies
         reply = replies.read(value)
+        if reply.complete and reply.usage is None:
+            self.session.report_missing_usage(is_stream=False)
         if reply.choices > 1:
             return self._take_several(value, reply) or (self._write_usage(value) or data, None)
         ours, others = self.count_own(reply)
