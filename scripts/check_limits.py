@@ -47,7 +47,7 @@ LINE_STATE = 13
 LINE_LINES = {"session": 8_840, "client": 12_100}
 """Limits of what one warm request passes (``bench/line.py``)."""
 LOWER_FLOORS_LINES = 47_170
-SOURCE_LINES = 67_880
+SOURCE_LINES = 68_060
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"
