@@ -141,6 +141,7 @@ class Engine:
             state, view = self.recorder.state.start_from(other.calibration), self.history.view
             sent = RequestCount(view.tokens, len(view))
             self.recorder.state = replace(state, last=replace(state.last, counted=sent))
+            self._request.cached |= other._request.cached
 
     def change(self, settings: Settings) -> None:
         """Use these settings from the next request on. Only budget, rates and cache lifetime may differ."""
@@ -297,6 +298,7 @@ class Engine:
         offer = make_offer(offer.tools, fields, meter=self.settings.meter, last=offer, transient=offer.transient)
         self._encode(self._request, self.history.rebuild_view(last.entries, last.edits), offer, self._detail)
         is_same, chain = self._request.body_chain[-1] == last.digest, tuple(self._request.prompt_chain)
+        self._request.cached.add(chain[-1])
         if since := self.history.edits[last.edits :]:
             entry = min(edit.first for edit in since)
             self._request.forget(self.history.view.span(entry, entry)[0])
@@ -342,13 +344,13 @@ class Engine:
         request, plan, state, digest = self._request, fitted.plan, fitted.state, self._request.body_chain[-1]
         offer, violations = encoded.offer, encoded.violations
         tail, front = offer.transient.text.tail, offer.transient.front
-        marks_end = request.mark(plan.view, self.marks)
+        is_edited = len(plan.edits) > self.recorder.state.last.edits
+        marks = request.add_mark(self.marks, plan.view, may_replace=is_edited)
+        request.mark(marks, plan.view)
         body, whole = add_tail(request, tail)[:2] if tail else (request.body(), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
         edited = plan.list_applied(max(self.recorder.state.last.edits, self._announced), before=shown)
-        built = Built(
-            whole, digest, tuple(request.prompt_chain), tuple(request.ends), len(body), self.marks, marks_end
-        )
+        built = Built(whole, digest, tuple(request.prompt_chain), tuple(request.ends), len(body), marks)
         manifest = self.recorder.record(facts, self.history, plan=plan, state=state, offer=offer, built=built)
         placed = [ContextInFront(state.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
         told = (*events, *broken, *edited, *placed, *encoded.left_out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from lading.clients import wrap
 from lading.economics import Rates
 from lading.session.options import SessionOptions
 from lading.testing import Say, StrictProvider, Use
+from lading.testing.anthropic import split_pieces
+from lading.testing.prompt_cache import PromptCache
 from tests.clients.agents import anthropic_client
 from tests.examples import share_of_examples
 
@@ -205,6 +208,72 @@ def test_no_marks_cost_more_than_with_the_callers_own_client(patterns: list[Patt
     (own, _), (ours, refused) = (bill(patterns, shape, wraps=wraps) for wraps in (False, True))
     assert refused == 0
     assert ours <= 1.03 * own + 50
+
+
+def list_reads(bodies: Sequence[Any], *, look_back: int) -> list[int]:
+    """How much of each request a provider that looks back over so many blocks reads from its cache, in bytes."""
+    cache, reads = PromptCache(min_prefix_tokens=0, look_back=look_back), list[int]()
+    for body in bodies:
+        pieces = split_pieces(body)
+        ends = accumulate(len(json.dumps(piece.value)) for piece in pieces)
+        reads.append(cache.bill(pieces, [*ends]).read_tokens)
+    return reads
+
+
+@pytest.mark.fuzz
+@share_of_examples(0.5, thorough=0.1)
+@given(
+    ends=st.integers(1, 2),
+    fields=st.sampled_from([(True, True), (True, False), (False, True), (False, False)]),
+    sizes=st.lists(st.sampled_from([5, 50, 400, 1_500]), min_size=10, max_size=30),
+    parallel=st.integers(1, 12),
+    window=st.sampled_from([None, 12_000, 24_000, 48_000]),
+    strategy=st.sampled_from(["priced", "basic", "agentrail/tool_results"]),
+)
+@example(2, (True, True), [400, 1_500, *[50] * 20], 6, None, "priced")
+def test_what_is_cached_before_a_compaction_is_read_from_the_cache(
+    ends: int, fields: tuple[bool, bool], sizes: list[int], parallel: int, window: int | None, strategy: str
+) -> None:
+    """Also where the caller uses all four marks: one of two that move gives way for this request."""
+    in_system, in_tools = fields
+    pattern = Pattern(ends, False, 0, False, in_system, in_tools, False, False)
+    turns = 0
+
+    def answer(_: Any) -> Say:
+        nonlocal turns
+        turns += 1
+        return Say("Stone.", tuple(Use("read", {"path": f"{turns}/{at}"}) for at in range(parallel)))
+
+    system = [text(f"Be brief. {at}") | (pattern.mark() if in_system else {}) for at in range(2 - in_tools)]
+    tool = TOOL | (pattern.mark() if in_tools else {})
+    with StrictProvider(answer, foreign=True) as provider:
+        client = wrap(
+            anthropic_client(provider),
+            options=SessionOptions(restore=False),
+            window=window,
+            strategy=strategy,
+            fail_open=False,
+        )
+        messages: list[Any] = [{"role": "user", "content": [text(BEGIN)]}]
+        for number, size in enumerate(sizes):
+            reply = client.messages.create(
+                model="claude-sonnet-5",
+                max_tokens=500,
+                system=system,
+                tools=[tool],
+                messages=marked(messages, pattern),
+            )
+            blocks = [block.to_dict() for block in reply.content]
+            results = [
+                {"type": "tool_result", "tool_use_id": block["id"], "content": f"{number} {block['input']} " * size}
+                for block in blocks
+                if block["type"] == "tool_use"
+            ]
+            messages += [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+        client.close()
+        bodies = [json.loads(request.raw) for request in provider.requests]
+        assert not provider.violations
+    assert list_reads(bodies, look_back=20) == list_reads(bodies, look_back=10**6)
 
 
 def test_a_request_with_more_marks_than_the_provider_takes_is_sent_with_fewer() -> None:

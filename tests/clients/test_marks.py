@@ -23,7 +23,7 @@ from lading.exchange.marks import limit_marks
 from lading.messages import own_words
 from lading.models.catalog import find_card
 from lading.request.manifest import unseal
-from lading.request.marks import EncodedGroup, PlacedMark, write_marked
+from lading.request.marks import EncodedGroup, GroupEnd, PlacedMark, write_marked
 from lading.session.options import SessionOptions
 from lading.stores.sqlite import open_sqlite
 from lading.testing import Say, StrictProvider, Use
@@ -358,8 +358,8 @@ def test_marks_of_messages_that_share_an_item_are_on_their_own_blocks() -> None:
     messages = [own_words("one"), own_words("two")]
     (encoded,) = [*anthropic.WIRE.write(messages, CARD)]
     group = EncodedGroup(messages, [encoded], b"")
-    places = {0: [(0, PlacedMark(HOUR)), (1, PlacedMark(SHORT, path=(0,)))]}
+    located = [(GroupEnd(0, 1), PlacedMark(HOUR)), (GroupEnd(0, 2), PlacedMark(SHORT, path=(0,)))]
     write = partial(anthropic.WIRE.write, card=CARD)
-    written = write_marked([group], places, scheme=SCHEME, last={}, write=write)
+    written = write_marked([group], located, scheme=SCHEME, last={}, write=write)
     assert [block["cache_control"] for block in written[0][-1].wire_messages[0]["content"]] == [HOUR, SHORT]
-    assert write_marked([group], places, scheme=SCHEME, last=written, write=write)[0] is written[0]
+    assert write_marked([group], located, scheme=SCHEME, last=written, write=write)[0] is written[0]

@@ -187,7 +187,7 @@ def rebuild_request(
         front=list_front(text, manifest.counts.get("front", 0)),
     )
     request.show(view)
-    request.mark(view, manifest.sent.marks, at_last_end=manifest.sent.marks_end)
+    request.mark(manifest.sent.marks, view)
     tailed = add_tail(request, text.tail) if text.tail else None
     if (tailed.digest if tailed else request.body_chain[-1]) != manifest.sent.digest:
         raise TamperedError(f"The rebuilt request of call {manifest.place.call} has other bytes than the one sent.")

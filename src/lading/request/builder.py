@@ -11,6 +11,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from lading import jsonbytes
@@ -18,10 +19,19 @@ from lading.errors import Violation
 from lading.history.view import Item, View
 from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
-from lading.request.marks import EncodedGroup, PlacedMark, Places, Written, find_position, write_marked
+from lading.request.marks import (
+    EncodedGroup,
+    GroupEnd,
+    LocatedMarks,
+    MarkedGroups,
+    PlacedMark,
+    count_blocks,
+    find_position,
+    write_marked,
+)
 from lading.wire import Wire, group_messages
 from lading.wire.checking import Checker
-from lading.wire.layout import CacheMarks, list_blocks
+from lading.wire.layout import LAST_BLOCK
 
 
 class RequestBuilder:
@@ -41,7 +51,9 @@ class RequestBuilder:
         """Those behind the envelope."""
         self.sent: Sequence[EncodedGroup] = self.groups
         """The same with the cache marks of ``mark``."""
-        self._marked: Written = {}
+        self._marked: MarkedGroups = {}
+        self.cached: set[str] = set()
+        """Links of ``prompt_chain`` at whose ends earlier requests had cache marks."""
         self._starts: list[int] = []
         self._kept: dict[tuple[int, ...], EncodedGroup] = {}
         """Groups removed since the last ``show``, by the identity of their messages, for reuse."""
@@ -145,29 +157,74 @@ class RequestBuilder:
     def _length(self) -> int:
         return self._starts[-1] + len(self.groups[-1].messages) if self._starts else 0
 
-    def mark(self, view: View, marks: Sequence[PlacedMark], *, at_last_end: bool | None = None) -> bool:
-        """Set the cache marks of the request that shows this view. ``at_last_end``: whether the end of the request
-        before bears one too; None: where the provider would not find that end without. Return whether it does."""
+    def mark(self, marks: Sequence[PlacedMark], view: View) -> None:
+        """Set the cache marks of the request that shows this view."""
         if (scheme := self.wire.layout.marks) is None:
-            return False
-        places: Places = {}
+            return
+        if self._envelope.get(scheme.field):
+            self.cached.add(self.prompt_chain[-1])
+        if marks:
+            located, write = self._locate(marks, view), partial(self.wire.write, card=self.card)
+            self._marked = write_marked(self.groups, located, scheme=scheme, last=self._marked, write=write)
+            self.sent = [self._marked[at][-1] if at in self._marked else one for at, one in enumerate(self.groups)]
+            self.cached.update(self._link_end(end) for end, one in located if one.path == LAST_BLOCK)
+
+    def add_mark(self, marks: tuple[PlacedMark, ...], view: View, *, may_replace: bool) -> tuple[PlacedMark, ...]:
+        """Return these marks with one at the end of the longest cached prefix, if the provider would not find that:
+        it looks for such ends only in some blocks before each mark. ``may_replace``: where there is no room for one
+        more, it is in place of one that is not the last."""
+        scheme = self.wire.layout.marks
+        own = self._envelope.get(scheme.field) if scheme else None
+        if scheme is None or not scheme.look_back or not self.cached or not (marks or own):
+            return marks
+        ends = (
+            GroupEnd(at, messages)
+            for at in range(len(self.groups) - 1, -1, -1)
+            for messages in range(len(self.groups[at].messages), 0, -1)
+        )
+        if (end := next((one for one in ends if self._link_end(one) in self.cached), None)) is None:
+            return marks
+        located = self._locate(marks, view) if marks else []
+        later = [one for one in located if one[0] >= end]
+        searched = later[0][0].group if later else len(self.groups) - 1
+        position = self._starts[end.group] + end.messages + self._leading - len(self.front) - 1
+        is_found = (later or own) and self._count_blocks(end, searched) < scheme.look_back
+        if is_found or position < self._systems:
+            return marks
+        # None before it lives shorter, and none behind it longer (A21).
+        added = PlacedMark(later[0][1].mark if later else own or marks[-1].mark, entry=view.items[position].entry)
+        field = jsonbytes.dump(scheme.field) + b":"
+        data = (self._opening, *(group.data for group in self.groups))
+        if sum(one.count(field) for one in data) + len(marks) < scheme.most:
+            return (*marks, added)
+        # A mark behind what changed is not read; one before it is not needed here.
+        spare = [one for _, one in (*later, *located) if own or one is not located[-1][1]]
+        return (*(one for one in marks if one is not spare[0]), added) if may_replace and spare else marks
+
+    def _locate(self, marks: Sequence[PlacedMark], view: View) -> LocatedMarks:
+        """Return the marks with the messages at whose ends, or in which, they are, in the order of these."""
+        located: LocatedMarks = []
         for one in marks:
             position = find_position(one, view)
             position += (len(self.front) if position >= self._systems else 0) - self._leading
             if 0 <= position < self._length:
                 at = bisect_right(self._starts, position) - 1
-                places.setdefault(at, []).append((position - self._starts[at], one))
-        own = self._envelope.get(scheme.field) or next((one.mark for one in marks if one.entry is None), None)
-        if at_last_end is None:
-            at_last_end = bool(own) and self._needs_mark(own, scheme, places)
-        if at_last_end:
-            end = self._find_reply() - 1
-            places.setdefault(end, []).append((len(self.groups[end].messages) - 1, PlacedMark(own)))
-        if places:
-            write = partial(self.wire.write, card=self.card)
-            self._marked = write_marked(self.groups, places, scheme=scheme, last=self._marked, write=write)
-            self.sent = [self._marked[at][-1] if at in places else one for at, one in enumerate(self.groups)]
-        return at_last_end
+                located.append((GroupEnd(at, position - self._starts[at] + 1), one))
+        return sorted(located, key=itemgetter(0))
+
+    def _link_end(self, end: GroupEnd) -> str:
+        """Return the link of the prompt that ends there."""
+        group = self.groups[end.group]
+        if end.messages == len(group.messages):
+            return self.prompt_chain[end.group + 1]
+        items = self.wire.write(group.messages[: end.messages], self.card)
+        return _link(self.prompt_chain[end.group], b",".join(map(jsonbytes.dump, items)))
+
+    def _count_blocks(self, end: GroupEnd, last: int) -> int:
+        """Count the blocks from there to the end of a group."""
+        known = self.wire.write(self.groups[end.group].messages[: end.messages], self.card)
+        items = [item for group in self.groups[end.group : last + 1] for item in group.wire_messages]
+        return sum(map(count_blocks, items)) - sum(map(count_blocks, known))
 
     def body(self, groups: Sequence[bytes] | None = None, opening: bytes = b"") -> bytes:
         """Return the body: the fields of the envelope, then the items. ``groups`` and ``opening``: in place of its
@@ -193,30 +250,6 @@ class RequestBuilder:
         groups = [*(group.data for group in self.sent[:start]), data]
         body = self.body(groups, self._open_without_mark() if unmarked else b"")
         return body, _link(self.body_chain[start], data)
-
-    def _needs_mark(self, own: Any, scheme: CacheMarks, places: Places) -> bool:
-        """Whether the end of the last request has to bear this mark of the request's end too, and there is room for
-        it: the provider looks for a cached end only in some blocks before a mark. ``places``: of other marks."""
-        if not (start := self._find_reply()):
-            return False
-        blocks = sum(
-            max(len(list_blocks(item)), 1) for group in self.groups[start:] for item in group.wire_messages
-        )
-        if not 0 < scheme.look_back <= blocks:
-            return False
-        # Only behind a long round: the whole request is searched.
-        field, mark = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(own)
-        data = (self._opening, *(group.data for group in self.groups))
-        # Marks of another lifetime behind it might be illegal (A21).
-        same = all(one.count(field) == one.count(field + mark) for one in data[start + 1 :]) and all(
-            one.mark == own for at, found in places.items() if at >= start for _, one in found
-        )
-        return same and sum(one.count(field) for one in data) + sum(map(len, places.values())) < scheme.most
-
-    def _find_reply(self) -> int:
-        """Return the index of the group with the last reply; 0: none."""
-        groups = self.groups
-        return next((at for at in range(len(groups) - 1, 0, -1) if groups[at].messages[0].role == "assistant"), 0)
 
     def violations(self, *, strict: bool = False) -> list[Violation]:
         """List the violations of the wire's rules; ``strict``: also of those that are not verified yet. Only groups

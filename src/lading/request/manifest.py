@@ -148,8 +148,6 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """Where it has such text: the last link without its tail, which the next request extends."""
     marks: tuple[PlacedMark, ...] = ()
     """Its cache marks that are in no message."""
-    marks_end: bool = False
-    """Whether the end of the request before it bears another one."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):

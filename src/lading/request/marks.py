@@ -7,7 +7,8 @@ shows that message now, or on the request's end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -28,13 +29,6 @@ class PlacedMark(Struct, frozen=True, omit_defaults=True):
     """The entry of the message; None: the newest message of the request."""
 
 
-Write: TypeAlias = Callable[[list[Message]], list[dict[str, Any]]]
-"""Write the messages of a group."""
-
-Places: TypeAlias = dict[int, list[tuple[int, PlacedMark]]]
-"""Cache marks by the group that bears them, each with the index of its message there."""
-
-
 class EncodedGroup(NamedTuple):
     """A group of messages that share wire messages, with these as values and as bytes."""
 
@@ -43,8 +37,19 @@ class EncodedGroup(NamedTuple):
     data: bytes
 
 
-Written: TypeAlias = Mapping[int, tuple[EncodedGroup, list[tuple[int, PlacedMark]], EncodedGroup]]
-"""Groups, their marks, and the groups as they are sent with these."""
+class GroupEnd(NamedTuple):
+    """The end of the first messages of a group: the index of the group, and the number of messages."""
+
+    group: int
+    messages: int
+
+
+LocatedMarks: TypeAlias = list[tuple[GroupEnd, PlacedMark]]
+"""Marks in the order of their messages, each with the end of its message."""
+MarkedGroups: TypeAlias = Mapping[int, tuple[EncodedGroup, LocatedMarks, EncodedGroup]]
+"""Groups by index, their marks, and the groups as they are sent with these."""
+Write: TypeAlias = Callable[[list[Message]], list[dict[str, Any]]]
+"""Write the messages of a group."""
 
 
 def find_position(one: PlacedMark, view: View) -> int:
@@ -53,30 +58,29 @@ def find_position(one: PlacedMark, view: View) -> int:
 
 
 def write_marked(
-    groups: Sequence[EncodedGroup], places: Places, *, scheme: CacheMarks, last: Written, write: Write
-) -> Written:
+    groups: Sequence[EncodedGroup], located: LocatedMarks, *, scheme: CacheMarks, last: MarkedGroups, write: Write
+) -> MarkedGroups:
     """Write the groups that bear marks; those of the last request that are still the same are not written again."""
-    written = dict[int, tuple[EncodedGroup, list[tuple[int, PlacedMark]], EncodedGroup]]()
-    for at, marks in places.items():
-        group, before = groups[at], last.get(at)
+    written = dict[int, tuple[EncodedGroup, LocatedMarks, EncodedGroup]]()
+    for at, found in groupby(located, key=lambda one: one[0].group):
+        group, marks, before = groups[at], [*found], last.get(at)
         is_same = before is not None and before[:2] == (group, marks)
         written[at] = before if before and is_same else (group, marks, _write(group, marks, scheme, write=write))
     return written
 
 
-def _write(
-    group: EncodedGroup, marks: Iterable[tuple[int, PlacedMark]], scheme: CacheMarks, *, write: Write
-) -> EncodedGroup:
+def _write(group: EncodedGroup, marks: LocatedMarks, scheme: CacheMarks, *, write: Write) -> EncodedGroup:
     items = [*group.wire_messages]
-    for index, one in marks:
+    for (_, messages), one in marks:
         # Messages may share an item: those before this one, and this one, end at these blocks of it.
-        before, of = write(group.messages[:index]) if index else [], write(group.messages[: index + 1])
-        start = _count_blocks(before[-1]) if len(before) == len(of) else 0
-        end, last = _count_blocks(of[-1]), len(of) - 1
+        before, of = write(group.messages[: messages - 1]) if messages > 1 else [], write(group.messages[:messages])
+        start = count_blocks(before[-1]) if len(before) == len(of) else 0
+        end, last = count_blocks(of[-1]), len(of) - 1
         at = (start + one.path[0] if 0 <= one.path[0] < end - start else end - 1,) if one.path else ()
         items[last] = scheme.put(items[last], one.mark, path=(*at, *one.path[1:]))
     return EncodedGroup(group.messages, items, b",".join(map(jsonbytes.dump, items)))
 
 
-def _count_blocks(item: Any) -> int:
+def count_blocks(item: Any) -> int:
+    """Count the blocks of an item; a text in their place is one."""
     return max(len(list_blocks(item)), 1)

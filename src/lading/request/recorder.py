@@ -72,7 +72,6 @@ class Built(NamedTuple):
     body_bytes: int
     marks: tuple[PlacedMark, ...]
     """As in ``Sent``."""
-    marks_end: bool
 
 
 class Recorder:
@@ -154,7 +153,6 @@ class Recorder:
                     transient,
                     built.without_tail if transient else "",
                     built.marks,
-                    built.marks_end,
                 ),
                 tool_detail=facts.tool_detail,
                 decisions=tuple(map(decision, decided)),
