@@ -41,12 +41,12 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 47, "client": 65}
-LINE_FUNCTIONS = {"session": 232, "client": 370}
-LINE_CALLS = {"session": 470, "client": 866}
+LINE_FUNCTIONS = {"session": 233, "client": 370}
+LINE_CALLS = {"session": 471, "client": 866}
 LINE_STATE = 13
-LINE_LINES = {"session": 8_840, "client": 12_100}
+LINE_LINES = {"session": 8_850, "client": 12_100}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 47_170
+LOWER_FLOORS_LINES = 47_210
 SOURCE_LINES = 68_060
 
 LONG_FILES: dict[str, str] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -17,8 +16,7 @@ from lading.clients import wrap
 from lading.economics import Rates
 from lading.session.options import SessionOptions
 from lading.testing import Say, StrictProvider, Use
-from lading.testing.anthropic import split_pieces
-from lading.testing.prompt_cache import PromptCache
+from tests.caches import FAR, LOOK_BACK, list_reads
 from tests.clients.agents import anthropic_client
 from tests.examples import share_of_examples
 
@@ -210,16 +208,6 @@ def test_no_marks_cost_more_than_with_the_callers_own_client(patterns: list[Patt
     assert ours <= 1.03 * own + 50
 
 
-def list_reads(bodies: Sequence[Any], *, look_back: int) -> list[int]:
-    """How much of each request a provider that looks back over so many blocks reads from its cache, in bytes."""
-    cache, reads = PromptCache(min_prefix_tokens=0, look_back=look_back), list[int]()
-    for body in bodies:
-        pieces = split_pieces(body)
-        ends = accumulate(len(json.dumps(piece.value)) for piece in pieces)
-        reads.append(cache.bill(pieces, [*ends]).read_tokens)
-    return reads
-
-
 @pytest.mark.fuzz
 @share_of_examples(0.5, thorough=0.1)
 @given(
@@ -273,7 +261,7 @@ def test_what_is_cached_before_a_compaction_is_read_from_the_cache(
         client.close()
         bodies = [json.loads(request.raw) for request in provider.requests]
         assert not provider.violations
-    assert list_reads(bodies, look_back=20) == list_reads(bodies, look_back=10**6)
+    assert list_reads(bodies, look_back=LOOK_BACK) == list_reads(bodies, look_back=FAR)
 
 
 def test_a_request_with_more_marks_than_the_provider_takes_is_sent_with_fewer() -> None:
