@@ -119,7 +119,8 @@ def _render_axes(scale: tuple[float, float], lowest: float, label_y: str) -> str
         pieces.append(f'<text class="tick" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{recall:.3f}</text>')
     pieces.append(f'<text class="tick" x="{_LEFT}" y="{_TOP - 8}">{label_y}</text>')
     x_axis = "input cost relative to everything sent, cheaper to the left"
-    return f'{"".join(pieces)}<text class="tick" x="{right}" y="{HEIGHT - 6}" text-anchor="end">{x_axis}</text>'
+    # At the left, where a narrow screen begins to show the chart.
+    return f'{"".join(pieces)}<text class="tick" x="{_LEFT}" y="{HEIGHT - 6}">{x_axis}</text>'
 
 
 def _place_names(places: Sequence[tuple[float, float]]) -> list[float]:
