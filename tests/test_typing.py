@@ -264,7 +264,6 @@ def test_mypy_accepts_the_documents_and_what_users_hand_in(project: Path) -> Non
 
 @pytest.mark.full
 def test_pyright_accepts_the_documents_and_what_users_hand_in(project: Path, tmp_path: Path) -> None:
-    """What a loop over something that is not empty binds is bound behind it."""
     # The types of google-genai name Pillow's, which it does not depend on: where that is missing, they are unknown.
     pillow = tmp_path / "PIL"
     pillow.mkdir()
@@ -273,7 +272,6 @@ def test_pyright_accepts_the_documents_and_what_users_hand_in(project: Path, tmp
     settings = {
         "typeCheckingMode": "strict",
         "stubPath": str(tmp_path),
-        "reportPossiblyUnboundVariable": False,
         "extraPaths": [str(SOURCE)],
     }
     (project / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")

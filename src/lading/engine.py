@@ -6,6 +6,7 @@ proportion to what is new since the last one. Messages go in by ``append``, a re
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
@@ -47,6 +48,8 @@ from lading.wire import find_wire
 from lading.wire.checking import find_added, illegal
 from lading.wire.fitting import find_needs
 
+_log = logging.getLogger("lading")
+
 
 class Encoded(NamedTuple):
     """An encoded view: the offer that suits it, the fields left out of it, and the rules that it breaks."""
@@ -78,8 +81,8 @@ class Engine:
         self.asking = make_runner(settings.summarizer, self._request, history=self.history, publish=to.publish)
         self._offer = make_offer((), None, meter=settings.meter)
         self._detail: Detail = settings.tool_detail
-        self._announced = 0
-        """Number of edits at the start whose events another session had."""
+        self._copied = (0, 0)
+        """Numbers of entries and edits at the start that are those of another session."""
         self.marks: tuple[PlacedMark, ...] = ()
         """Cache marks of the next requests that are in no message."""
         self.pending: list[Event] = []
@@ -95,6 +98,12 @@ class Engine:
     def shown(self) -> int:
         """Number of log entries that the last request could show."""
         return self.recorder.state.last.entries
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """Numbers of the entries and edits that a request had, also one of the session of which this is a copy."""
+        last, (entries, edits) = self.recorder.state.last, self._copied
+        return max(last.entries, entries), max(last.edits, edits)
 
     @property
     def changes_requests(self) -> bool:
@@ -135,7 +144,7 @@ class Engine:
     def start_as_copy(self, other: Engine) -> None:
         """Start from another session, whose first messages and their edits this one has: for the same model, they
         are in the provider's cache."""
-        self._announced = len(self.history.edits)
+        self._copied = len(self.history.entries), len(self.history.edits)
         if is_same_model(other.settings.card, self.settings.card):
             self._account, self._detail = other._account, other._detail
             state, view = self.recorder.state.start_from(other.calibration), self.history.view
@@ -189,7 +198,15 @@ class Engine:
             return
         self.recorder.state = state.with_usage(usage, self.settings, history=self.history)
         if self.recorder.state.has_doubted and not state.has_doubted:
-            self.pending.append(UsageDoubted(state.last.call, usage.input_tokens, state.last.counted.tokens))
+            doubted = UsageDoubted(state.last.call, usage.input_tokens, state.last.counted.tokens)
+            self.pending.append(doubted)
+            _log.warning(
+                "The session %s: %d input tokens were reported where %d were counted. That cannot be: counts are "
+                "not calibrated by it.",
+                self.settings.session,
+                doubted.reported_tokens,
+                doubted.counted_tokens,
+            )
         if any(self.subscribers.groups):
             self.subscribers.publish(state.measure_usage(self.settings, usage))
 
@@ -349,7 +366,7 @@ class Engine:
         request.mark(marks, plan.view)
         body, whole = add_tail(request, tail)[:2] if tail else (request.body(), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
-        edited = plan.list_applied(max(self.recorder.state.last.edits, self._announced), before=shown)
+        edited = plan.list_applied(max(self.recorder.state.last.edits, self._copied[1]), before=shown)
         built = Built(whole, digest, tuple(request.prompt_chain), tuple(request.ends), len(body), marks)
         manifest = self.recorder.record(facts, self.history, plan=plan, state=state, offer=offer, built=built)
         placed = [ContextInFront(state.last.call + 1, text.tokens, manifest.prefix.price) for text in front]

@@ -252,6 +252,15 @@ class Restored(Struct, frozen=True, tag_field="event", tag=True):
     is_error: bool
 
 
+class StepEnded(Struct, frozen=True, tag_field="event", tag=True):
+    """The step of a stored session's last request is not in force from this call on: it was begun in another
+    process, or before the session was closed. Once for each session and client."""
+
+    call: int
+    task: str
+    step: str
+
+
 class ModelChanged(Struct, frozen=True, tag_field="event", tag=True):
     """A stored session continues with another model: its requests are counted, limited and priced for the new
     model from now on, and the calibration of the old one is set aside."""
@@ -342,6 +351,7 @@ Event: TypeAlias = (
     | Restored
     | MemoryUsed
     | MemoryShown
+    | StepEnded
     | ModelChanged
     | ToolsLeftOut
     | UsageMissing

@@ -147,3 +147,10 @@ def test_the_progress_bar_counts_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lading("inspect").code == 0
     assert "inspecting" in file.getvalue()
     assert any(unit in file.getvalue() for unit in ("kB", "bytes"))
+
+
+@pytest.mark.usefixtures("logs")
+def test_a_short_run_without_a_terminal_notes_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "inspecting" not in lading("inspect").err
+    monkeypatch.setattr(terminal, "_LONG_BYTES", 1)
+    assert "note: inspecting: 100 %" in lading("inspect").err

@@ -144,6 +144,14 @@ def test_a_deleted_row(store: Path, kind: str, which: str) -> None:
     differs(store, kind)
 
 
+def test_a_session_that_is_not_listed_any_more(store: Path) -> None:
+    changed(store, "DELETE FROM session")
+    ended = lading("verify", store)
+    assert ended.code == 2
+    assert "belong to a session that the store does not list" in ended.err
+    assert lading("verify", store, "--json").data["problems"]
+
+
 def test_two_manifests_exchanged(store: Path) -> None:
     changed(
         store,

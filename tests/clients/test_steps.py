@@ -10,6 +10,7 @@ import pytest
 from lading import wrap
 from lading.errors import InputError, PlanError, UnknownName
 from lading.events import Event, PackingFailed
+from lading.exchange import conversations
 from lading.task.packing import TaskOptions
 from lading.testing import Say, Seen, StrictProvider
 from tests.clients.agents import CLIENTS
@@ -73,6 +74,33 @@ def test_without_a_name_the_next_conversation_has_the_step(kind: str) -> None:
     with StrictProvider(record(seen)) as provider:
         asyncio.run(main(provider))
     assert steps(seen) == ["step-3"]
+
+
+@EVERY_CLIENT
+def test_a_step_goes_on_when_many_other_conversations_have_closed_its_session(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, wire = CLIENTS[kind]
+    seen: list[list[str]] = []
+    monkeypatch.setattr(conversations, "_MOST_OPEN", 2)
+
+    async def main(provider: StrictProvider) -> None:
+        client = wrap(make(provider))
+        work = client.lading.session("work")
+        work.lading.begin("step-2", task=TASK)
+        await say(work, wire, "Compare the vendors.")
+        for number in range(3):
+            await say(client.lading.session(f"other-{number}"), wire, "Something else.")
+        assert "work" not in [one.name for one in client.lading.sessions]
+        await say(work, wire, "Compare the vendors.")
+        assert client.lading.sessions[-1].step == TASK.plan.find("step-2")
+        work.lading.begin("step-3")
+        await say(work, wire, "Compare the vendors.")
+        await finished(client.close())
+
+    with StrictProvider(record(seen)) as provider:
+        asyncio.run(main(provider))
+    assert steps(seen) == ["step-2", "", "", "", "step-2", "step-3"]
 
 
 def test_a_client_of_google_genai_has_it_too() -> None:

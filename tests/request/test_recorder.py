@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,6 +118,20 @@ def test_impossible_usage_is_doubted_once_and_changes_no_request_after(
     cut = O200K.count(content(1)) if counts[1] < without[1] else 0
     assert max(counts) > 0.97 * (max(without) - cut)
     assert doubts == 1
+
+
+def test_usage_is_doubted_once_in_a_session_that_is_opened_for_each_call(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    doubts = 0
+    for call in range(1, 6):
+        with Session("gpt-4o", store=tmp_path / "store") as session:
+            pack = session.add(f"Question {call}: " + "word " * 500).pack()
+            session.reply(answer("openai_chat", call, pack.tokens // 2)[0])
+            session.add([answer("openai_chat", call, 0)[1]])
+            doubts += sum(isinstance(event, UsageDoubted) for event in (*pack.events, *session.pack().events))
+    assert doubts == 1
+    assert sum("That cannot be" in line for line in caplog.messages) == 1
 
 
 def test_true_usage_is_learned_from_without_a_word() -> None:

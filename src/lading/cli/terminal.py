@@ -43,8 +43,8 @@ READER_GONE = 141
 """Exit code when the reader of the output closed it (``| head``), the same as that of shells."""
 
 _PIPED_WIDTH = 140
-_LONG_STEPS = 500
-"""From that many steps on, a run without a terminal says how far it is."""
+_LONG_STEPS, _LONG_BYTES = 500, 50_000_000
+"""From that many steps or bytes on, a run without a terminal says how far it is."""
 _WIDE = 110
 
 
@@ -127,8 +127,8 @@ def print_either(as_json: bool, value: Callable[[], Any], *, show: Callable[[], 
 
 @contextmanager
 def show_progress(description: str, total: int | None, *, in_bytes: bool = False) -> Iterator[Advance]:
-    """Show a progress bar if stderr is a terminal; yield a function that advances it."""
-    if total is not None and total >= _LONG_STEPS and not err.is_terminal:
+    """Show a progress bar if stderr is a terminal, notes if the run is long; yield a function that advances it."""
+    if total is not None and total >= (_LONG_BYTES if in_bytes else _LONG_STEPS) and not err.is_terminal:
         yield _note_tenths(description, total)
         return
     done: ProgressColumn = DownloadColumn() if in_bytes else MofNCompleteColumn()

@@ -36,6 +36,9 @@ def command(folder: str, as_json: bool) -> None:
     with terminal.report_errors(), open_existing(folder) as store:
         sessions = store.sessions()
         verified = list(read_each(sessions, partial(_verify, store), problems=problems, doing="verifying"))
+        if orphans := store.count_orphans():
+            count = format_count(orphans, "stored item")
+            problems.append(f"{count} belong to a session that the store does not list.")
     outcomes = [outcome for found, _ in verified for outcome in found]
     manifests = sum(count for _, count in verified)
     wrong = [outcome for outcome in outcomes if outcome.problem]

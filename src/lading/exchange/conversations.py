@@ -28,6 +28,7 @@ from lading.exchange.waiting_steps import WaitingSteps
 from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, log_safely
 from lading.models.card import is_same_model
 from lading.models.catalog import find_card
+from lading.session.task_steps import StepState
 from lading.stores import SessionStore, resolve_store
 from lading.stores.leases import Lease
 from lading.subscribers import Subscribers
@@ -70,6 +71,8 @@ class Conversations:
         self._lock = Lock()
         self._open: dict[str, ClientConversation] = {}
         """By the session's name; the most recently used one is last."""
+        self._steps: dict[str, StepState] = {}
+        """The steps of closed sessions, by name; the next session of the name goes on with it."""
         self._groups: WeakValueDictionary[str, Lock] = WeakValueDictionary()
         """A lock for each session name that is being searched, shared by the requests that search it."""
 
@@ -126,6 +129,7 @@ class Conversations:
             if conversation.busy or conversation.is_closed or known not in (None, conversation):
                 return None
             lease = conversation.lease()
+            session.go_on(self._steps.pop(session.name, None))
             self._open.pop(session.name, None)
             self._open[session.name] = conversation
             self._close_oldest()
@@ -175,8 +179,7 @@ class Conversations:
         with self._lock:
             conversation = self._open.get(session.name)
             if conversation is not None and conversation.session is session:
-                conversation.is_closed = True
-                del self._open[session.name]
+                self._remove(conversation)
         attempt(session.close, lambda _: None, fail_open=True)
 
     def close(self) -> None:
@@ -257,8 +260,7 @@ class Conversations:
         with self._lock:
             if conversation.busy or conversation.is_closed:
                 return conversation
-            conversation.is_closed = True
-            self._open.pop(session.name, None)
+            self._remove(conversation)
         session.close()
         return ClientConversation(self._open_session(request, session.name), conversation.head)
 
@@ -270,7 +272,11 @@ class Conversations:
                 parent.copy_to(name)
             session = self._open_session(request, name)
             if parent:
-                session.start_from(parent.conversation.session)
+                other = parent.conversation.session
+                session.start_from(other)
+                with self._lock:
+                    state = self._steps.get(other.name, other.step_state)
+                session.go_on(state.copy() if state else None)
             if self._try_hold(session, request):
                 return session
             session.close()
@@ -325,6 +331,14 @@ class Conversations:
     def _close_oldest(self) -> None:
         idle = [name for name, one in self._open.items() if not one.busy]
         for name in idle[: max(len(self._open) - _MOST_OPEN, 0)]:
-            closed = self._open.pop(name)
-            closed.is_closed = True
+            closed = self._open[name]
+            self._remove(closed)
             closed.session.close()
+
+    def _remove(self, conversation: ClientConversation) -> None:
+        """Remove a conversation, with the lock held. What was begun in it waits for its next session."""
+        session, conversation.is_closed = conversation.session, True
+        if self._open.get(session.name) is conversation:
+            del self._open[session.name]
+            if session.step_state is not None:
+                self._steps[session.name] = session.step_state

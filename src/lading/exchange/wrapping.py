@@ -20,6 +20,7 @@ from lading.request.marks import PlacedMark
 from lading.session.matching import fingerprint, fingerprint_entry
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
+from lading.session.task_steps import StepState
 from lading.subscribers import Subscribers
 
 _log = logging.getLogger("lading")
@@ -111,6 +112,16 @@ class SharedSession(Session):
     def start_from(self, other: SharedSession) -> None:
         """Start from another session whose first messages this one has."""
         self._engine.start_as_copy(other._engine)
+
+    @property
+    def step_state(self) -> StepState | None:
+        """The step of its conversation; None: none was begun."""
+        return self._steps.state if self._steps else None
+
+    def go_on(self, state: StepState | None) -> None:
+        """Go on with the step of a session that was opened for this conversation before; None: there is none."""
+        if state is not None:
+            self._find_steps(state)
 
     def find_replies(self, wanted: AbstractSet[str], *, last: int) -> Iterator[tuple[str, Message]]:
         """Yield the replies of these fingerprints among the ``last`` newest messages that the caller knows, as they

@@ -62,7 +62,7 @@ def _read_last(manifest: Manifest, history: History, settings: Settings) -> Requ
         tools_tokens=manifest.counts.get("tools", 0),
     )
     state = RequestState(sent.expected.calibration) if sent.expected else start_state(settings)
-    return replace(state, last=last, had_tail=bool(sent.transient))
+    return replace(state, last=last, had_tail=bool(sent.transient), has_doubted=state.calibration.is_doubted)
 
 
 def _change_model(

@@ -5,7 +5,6 @@ Both are values. A pack works with the ``RequestState`` that it began with; reco
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -22,8 +21,6 @@ from lading.history.log import Edit, Reported
 from lading.settings import Settings
 from lading.tokens.calibration import ENOUGH, Calibration
 from lading.tokens.plausibility import ESTIMATED, EXACT, UNSENT, Figure, RequestCount
-
-_log = logging.getLogger("lading")
 
 
 def check_time(at_s: object) -> None:
@@ -151,14 +148,6 @@ class RequestState(Struct, frozen=True):
             return state._learn(0 if is_more else usage.input_tokens, history)
         calibration = self.calibration.distrust() if usage.input_tokens else None
         state = state._learn(0, history)
-        if not self.has_doubted:
-            _log.warning(
-                "The session %s: %d input tokens were reported where %d were counted. That cannot be: counts are "
-                "not calibrated by it.",
-                settings.session,
-                usage.input_tokens,
-                self.last.counted.tokens,
-            )
         return replace(state, calibration=calibration or state.calibration, has_doubted=True)
 
     def with_accepted(self, usage: Reported | None, settings: Settings) -> RequestState:

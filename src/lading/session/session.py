@@ -47,7 +47,7 @@ from lading.session.matching import (
 )
 from lading.session.own_tools import ALL, name_own_tools
 from lading.session.reconciling import reconcile
-from lading.session.task_steps import GivenStep, GivenTask, TaskSteps
+from lading.session.task_steps import GivenStep, GivenTask, StepState, TaskSteps
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
@@ -130,6 +130,8 @@ class Session:
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, store=self.store, memory=self.memory)
         self._steps: TaskSteps | None = None
+        if self._engine.recorder.task:
+            self._find_steps()  # The last request had a step, which is to be reported unless one is begun.
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
     def _hold(self) -> None:
@@ -182,10 +184,10 @@ class Session:
         """The tools that were given last: ``search`` finds some by words, ``find`` one by its name."""
         return self._find_steps().index((*self._tools, *self._own_tools.offered))
 
-    def _find_steps(self) -> TaskSteps:
-        if self._steps is None:
+    def _find_steps(self, state: StepState | None = None) -> TaskSteps:
+        if self._steps is None or state is not None:
             memory = self._own_text.memory if self._own_text else None
-            self._steps = TaskSteps(self._engine, self.store, lock=self._lock, memory=memory)
+            self._steps = TaskSteps(self._engine, self.store, lock=self._lock, memory=memory, state=state)
         return self._steps
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
@@ -260,7 +262,8 @@ class Session:
             return True
 
     def fork(self, messages: object) -> Session:
-        """Start a session with these messages in the same store, with the same settings and another name."""
+        """Start a session with these messages in the same store, with the same settings and step and another
+        name."""
         with self._lock, ExitStack() as undo:
             start = partial(Session, memory=self.memory)
             fork = undo.enter_context(start_beside(start, self.settings, store=self.store, options=self.options))
@@ -271,6 +274,8 @@ class Session:
             fork._engine.start_from(self._engine.calibration)
             fork.offer(self._tools, self._fields, own_tools=self._own_tools.may_offer)
             fork._engine.subscribers.join(self._engine.subscribers)
+            if self._steps:
+                fork._find_steps(self._steps.state.copy())
             fork.add(messages)
             fork.events.append(Forked(self.name, fork.name))
             undo.pop_all()

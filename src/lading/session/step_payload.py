@@ -28,7 +28,7 @@ from lading.task.acceptance import Acceptance, KnownEvidence, check_acceptance
 from lading.task.artifacts import Artifacts, list_results, name_payload
 from lading.task.citing import OUTCOME, know_evidence, read_record
 from lading.task.evidence import Evidence, Memory, Provenance
-from lading.task.packing import LayerUse, Payload, StepContext, TaskOptions, assemble, check_required
+from lading.task.packing import FindMemories, LayerUse, Payload, StepContext, TaskOptions, assemble, check_required
 from lading.task.record import dump_record
 from lading.task.signals import (
     count_expected_tool_calls,
@@ -46,10 +46,8 @@ _REASON_CHARS = 400
 class StepPayload:
     """The step of one session, and what its payload needs to know."""
 
-    def __init__(
-        self, task: Task, step: TaskStep, options: TaskOptions, *, store: SessionStore, scope: ToolScope
-    ) -> None:
-        self.task, self.step, self.options, self._store, self._scope = task, step, options, store, scope
+    def __init__(self, task: Task, step: TaskStep, options: TaskOptions, *, store: SessionStore) -> None:
+        self.task, self.step, self.options, self._store = task, step, options, store
         self.schemas: tuple[str, ...] = ()
         """Names of the tools whose schema the payload in force has."""
         self._repair = 0
@@ -59,22 +57,31 @@ class StepPayload:
         self._memories: Mapping[str, str] = {}
         """The memories of the last payload, by id."""
 
-    def prepare(self, engine: Engine, tools: Sequence[Tool], *, extend: Callable[..., None]) -> None:
-        """Make the payload of the next request, unless one of this turn and step was sent. Raises PackInvalid,
-        FloorsExceedWindow, InputError."""
-        history, view = engine.history, engine.history.view
+    def prepare(
+        self,
+        engine: Engine,
+        tools: Sequence[Tool],
+        *,
+        scope: ToolScope,
+        memory: FindMemories | None,
+        extend: Callable[..., None],
+    ) -> None:
+        """Make the payload of the next request, unless one of this turn and step was sent. ``memory``: finds
+        candidates where the options do not. Raises PackInvalid, FloorsExceedWindow, InputError."""
+        history, view, (sent_entries, sent_edits) = engine.history, engine.history.view, engine.sent
         reason = name_payload(self.task.id, self.step.id, repair=self._repair)
         newest = _find_newest(view, history.edits)
         turn = history.entries[-1].turn if history.entries else 0
         is_current = newest is not None and (history.entries[newest.first].turn, newest.reason) == (turn, reason)
-        if newest is not None and is_current and newest.call < engine.call:
+        is_sent = newest is not None and newest.index < sent_edits
+        if is_current and is_sent and engine.recorder.task:  # Else this session has no record of it.
             return
         if self._is_assembling:
             raise InputError("A function of TaskOptions called pack(). Return candidates from what it is given.")
         self._is_assembling = True
         try:
             self.step = check_required(self.step, self.options.planner)
-            payload = self._assemble(engine, tools)
+            payload = self._assemble(engine, tools, scope=scope, memory=self.options.memory or memory)
         finally:
             self._is_assembling = False
         digest, data = dump_record(payload.record)
@@ -83,39 +90,42 @@ class StepPayload:
         self._store.append(*engine.settings.owner, blobs={digest: data, **texts})
         engine.recorder.task = digest
         asked = view.newest_request[0] if view.newest_request else -1
-        if asked >= engine.shown:
+        if asked >= sent_entries:
             entry = asked
-        elif newest is not None and newest.call == engine.call:
+        elif newest is not None and not is_sent:
             entry = newest.first
         else:
             entry = len(history.entries)
             extend([own_words(payload.text)], known_as=[""], stored=False)
         _show(engine, payload.text, entry=entry, reason=reason)
 
-    def _assemble(self, engine: Engine, tools: Sequence[Tool]) -> Payload:
+    def _assemble(
+        self, engine: Engine, tools: Sequence[Tool], *, scope: ToolScope, memory: FindMemories | None
+    ) -> Payload:
         history, view, settings = engine.history, engine.history.view, engine.settings
         asked = view.newest_request
-        has_been_shown = asked is not None and asked[0] < engine.shown
+        sent_entries, sent_edits = engine.sent
+        has_been_shown = asked is not None and asked[0] < sent_entries
         context = StepContext(
             task=self.task,
             step=self.step,
             request=asked[1].text if asked else "",
             request_uri=relative(str(asked[0])) if asked and has_been_shown else "",
             tier=settings.card.tier,
-            tools=self._scope.describe(self.step, self.task, request=asked[1].text if asked else ""),
+            tools=scope.describe(self.step, self.task, request=asked[1].text if asked else ""),
             failed=self._failed,
             repair=self._repair,
             summary="Older messages are summarized at the start of the conversation."
             if view.records_end > view.head
             else "",
             supersedes=any(
-                edit.kind == "payload" and edit.call < engine.call and edit.first not in history.withdrawn
+                edit.kind == "payload" and edit.index < sent_edits and edit.first not in history.withdrawn
                 for edit in history.edits
             ),
         )
         self.schemas = tuple(tool.name for tool in context.tools if tool.schema)
         context = msgspec.structs.replace(context, evidence=self._list_evidence(engine, context))
-        memories = self._ask(engine, "memory", self.options.memory, context, kind=Memory)
+        memories = self._ask(engine, "memory", memory, context, kind=Memory)
         context = msgspec.structs.replace(context, memory=memories)
         answer = next((one.text for one in reversed(view.messages) if one.role == "assistant"), "")
         # The payload takes the place of a request that was not sent, and has it.
@@ -198,7 +208,7 @@ class StepPayload:
         record = read_record(self._store, owner, digest=engine.recorder.task)
         results = list_results(history.entries, history.edits)
         records = [record] if record else []
-        return know_evidence(self._store, owner, records=records, results=results, entries=engine.shown)
+        return know_evidence(self._store, owner, records=records, results=results, entries=engine.sent[0])
 
 
 def find_step(step: object, task: Task | None, *, known: Task | None) -> tuple[Task, TaskStep]:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import partial
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.addresses import SEARCH_TOOLS
 from lading.engine import Engine
 from lading.errors import InputError
+from lading.events import StepEnded
 from lading.messages import Message, Template, Tool, ToolCall
 from lading.request.tool_index import ToolIndex
 from lading.session.lock import SessionLock
 from lading.session.memory_text import MemoryText
 from lading.session.step_payload import StepPayload, check_contract, find_step
-from lading.session.tool_scope import ScopedStep, ToolScope
+from lading.session.tool_scope import ScopedStep, ScopeState, ToolScope
 from lading.stores import SessionStore
 from lading.task.acceptance import Acceptance
+from lading.task.artifacts import read_payload
 from lading.task.packing import TaskOptions
 from lading.task.task import Task, TaskStep, read_task
 from lading.validation import check
@@ -28,28 +33,50 @@ GivenStep: TypeAlias = TaskStep | Mapping[str, Any] | str | None
 """A step, a mapping, the id of a step of the task; None ends the task."""
 GivenTask: TypeAlias = Task | Mapping[str, Any] | None
 """A task, or a mapping; None: that of the step before."""
+_log = logging.getLogger("lading")
+
+
+class StepState(Struct, kw_only=True):
+    """The step of a conversation, for each session that is opened for it in this process."""
+
+    payload: StepPayload | None = None
+    scope: ScopeState
+    lost: tuple[str, str] | None = None
+    """Task and step of the last request, which were not begun in this process; None: nothing to report."""
+
+    def copy(self) -> StepState:
+        """Return the same for a conversation that parts from this one."""
+        return StepState(payload=copy(self.payload), scope=replace(self.scope), lost=self.lost)
 
 
 class TaskSteps:
     """The steps of one session."""
 
     def __init__(
-        self, engine: Engine, store: SessionStore, *, lock: SessionLock, memory: MemoryText | None = None
+        self,
+        engine: Engine,
+        store: SessionStore,
+        *,
+        lock: SessionLock,
+        memory: MemoryText | None = None,
+        state: StepState | None = None,
     ) -> None:
-        """``lock``: held while a request is made, and here while the step changes."""
+        """``lock``: held while a request is made, and here while the step changes. ``state``: of the conversation;
+        None: no step was begun in this process."""
         self._engine, self._store, self._lock, self._memory = engine, store, lock, memory
-        self._payload: StepPayload | None = None
-        self._scope = ToolScope(find_wire(engine.settings.wire), engine.settings.card)
+        self.state = state or StepState(scope=ScopeState(), lost=_find_lost(engine))
+        self._scope = ToolScope(find_wire(engine.settings.wire), engine.settings.card, self.state.scope)
 
     @property
     def step(self) -> TaskStep | None:
         """The step that was begun; None: there is none."""
-        return self._payload.step if self._payload else None
+        return self.state.payload.step if self.state.payload else None
 
     @property
     def step_name(self) -> str:
         """The name of the step, with its task's; empty: there is none."""
-        return f"{self._payload.task.id}/{self._payload.step.id}" if self._payload else ""
+        of = self.state.payload
+        return f"{of.task.id}/{of.step.id}" if of else ""
 
     @property
     def own_tools(self) -> frozenset[str]:
@@ -60,23 +87,21 @@ class TaskSteps:
         """See ``Session.begin``."""
         with self._lock:
             if step is None:
-                self._payload, self._engine.recorder.task = None, ""
+                self.state.payload, self.state.lost, self._engine.recorder.task = None, None, ""
                 return
-            known = self._payload
+            known = self.state.payload
             options = options or (known.options if known else TaskOptions())
             of, found = read_begun(step, task=task, options=options, known=known.task if known else None)
             check_contract(options, self._engine)
-            if options.memory is None and self._memory is not None:
-                options = replace(options, memory=partial(self._memory.list_candidates, self._engine))
             self._scope.follow(options.tools)
-            self._payload = StepPayload(of, found, options, store=self._store, scope=self._scope)
+            self.state.payload, self.state.lost = StepPayload(of, found, options, store=self._store), None
 
     def check_acceptance(self, output: str | None = None) -> Acceptance:
         """See ``Session.check_acceptance``."""
         with self._lock:
-            if self._payload is None:
+            if self.state.payload is None:
                 raise InputError("There is no step to check. Call begin() first.")
-            outcome = self._payload.check(self._engine, output)
+            outcome = self.state.payload.check(self._engine, output)
             if outcome.passed and self._memory is not None:
                 self._memory.complete(self.step_name)
             return outcome
@@ -84,15 +109,21 @@ class TaskSteps:
     def prepare(self, tools: tuple[Tool, ...], *, extend: Callable[..., None] | None) -> tuple[Tool, ...]:
         """Return the tools array of any step, and add the payload of the next request to the log by ``extend``
         (None: leave it as it is). Raises like ``StepPayload.prepare``."""
-        shaped = self._scope.shape(tools, self._engine.history.entries)
-        if self._payload is not None and extend is not None:
-            self._payload.prepare(self._engine, shaped, extend=extend)
+        shaped, of = self._scope.shape(tools, self._engine.history.entries), self.state.payload
+        if of is not None and extend is not None:
+            memory = partial(self._memory.list_candidates, self._engine) if self._memory else None
+            of.prepare(self._engine, shaped, scope=self._scope, memory=memory, extend=extend)
+        if self.state.lost is not None:
+            ended = StepEnded(self._engine.call, *self.state.lost)
+            self._engine.pending.append(ended)
+            self.state.lost = None
+            _log.warning("%s: this step was not begun in this process. Begin it again to go on with it.", ended)
         return shaped
 
     def limit(self, tools: tuple[Tool, ...], given: Template | None) -> tuple[tuple[Tool, ...], Template | None]:
         """Return the tools and fields of the next request in the scope of the step, and store what it offers and
         why."""
-        of = self._payload
+        of = self.state.payload
         step = ScopedStep(of.task, of.step, of.schemas) if of else None
         offered, fields = self._scope.limit(self._engine, tools, fields=given, step=step)
         self._scope.record(self._engine, self._store, tools=offered, fields=(given, fields), step=step)
@@ -111,6 +142,12 @@ class TaskSteps:
     def keeps_newest(self) -> bool:
         """Whether the newest message must stay verbatim."""
         return self._scope.keeps(self._engine.history.entries)
+
+
+def _find_lost(engine: Engine) -> tuple[str, str] | None:
+    """Return task and step of the last request of a stored session; None: it had no step."""
+    shown = map(read_payload, reversed(engine.history.edits)) if engine.recorder.task else ()
+    return next((place[:2] for place in shown if place), None)
 
 
 def read_begun(

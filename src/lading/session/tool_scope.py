@@ -48,17 +48,26 @@ class ScopedStep(Struct, frozen=True):
         return None if self.task.tools is None else frozenset(self.task.tools)
 
 
+class ScopeState(Struct):
+    """The part of a scope that outlives its session."""
+
+    policy: ToolPolicy = ToolPolicy()
+    array: frozenset[str] | None = None
+    """Names of the tools in the last array that was narrowed."""
+    account: float = 0.0
+
+
 class ToolScope:
     """The tools of one session."""
 
-    def __init__(self, wire: Wire, card: Card) -> None:
+    def __init__(self, wire: Wire, card: Card, state: ScopeState) -> None:
         choice, conduct = wire.layout.tools.choice, card.conduct
         is_own = conduct.dialect == "first_party" and conduct.host is UNSET
         if choice and not (is_own and choice.provider == card.provider and re.match(choice.models, card.name)):
             choice = None
         self._choice, self._refer = choice, choice.refer if choice else None
         self._origin = wire.name if self._refer else ""
-        self._policy = ToolPolicy()
+        self._state = state
         self._given: tuple[Tool, ...] = ()
         """The tools that the caller gave last."""
         self._by_name: dict[str, Tool] = {}
@@ -74,16 +83,13 @@ class ToolScope:
         self._used: dict[str, None] = {}
         self._found: dict[str, None] = {}
         self._among: Collection[str] | None = None
-        self._array: frozenset[str] | None = None
-        """Names of the tools in the last array that was narrowed."""
-        self._account = 0.0
         self._recorded: tuple[object, ...] = ()
 
     def follow(self, policy: ToolPolicy) -> None:
         """Follow this policy from the next request on, also after the end of its task: the array stays as it is."""
-        if policy.scope != self._policy.scope:
-            self._array, self._account = None, 0.0
-        self._policy = policy
+        if policy.scope != self._state.policy.scope:
+            self._state.array, self._state.account = None, 0.0
+        self._state.policy = policy
 
     @property
     def index(self) -> ToolIndex:
@@ -97,13 +103,13 @@ class ToolScope:
         if tools != self._given:
             self._given, self._index, self._shaped_for, self._read = tools, None, (), 0
             self._by_name = {tool.name: tool for tool in tools if tool.schema is not None and tool.name != RESTORE}
-        self.searches = self._policy.search and bool(self._by_name) and SEARCH_TOOLS not in self._by_name
+        self.searches = self._state.policy.search and bool(self._by_name) and SEARCH_TOOLS not in self._by_name
         if not self.searches:
             return tools
         self._read_log(entries)
-        shown = (self._policy.always, tuple(self._found) if self._refer else ())
+        shown = (self._state.policy.always, tuple(self._found) if self._refer else ())
         if shown != self._shaped_for:
-            whole = {*self._policy.always, RESTORE}
+            whole = {*self._state.policy.always, RESTORE}
             shaped = tuple(tool if tool.name in whole else self._hide(tool) for tool in tools)
             self._shaped = (*shaped, name_deferred(shaped) if self._refer else SCHEMA)
             self._shaped_for = shown
@@ -123,7 +129,7 @@ class ToolScope:
         if self.searches and not named:
             query = "\n".join([request, *step.text])
             found = self.index.search(
-                query, used={**self._used, **self._found}, among=task.tools, limit=self._policy.shown
+                query, used={**self._used, **self._found}, among=task.tools, limit=self._state.policy.shown
             )
             named = tuple(StepTool(tool.name) for tool in found)
         return tuple(self._describe(one) for one in named)
@@ -134,7 +140,7 @@ class ToolScope:
             return one
         properties = (declared.schema or {}).get("properties", {})
         inputs = one.inputs or ", ".join(map(str, properties) if isinstance(properties, Mapping) else ())
-        hidden = self.searches and self._refer is None and one.name not in self._policy.always
+        hidden = self.searches and self._refer is None and one.name not in self._state.policy.always
         purpose = one.purpose or declared.description.split("\n")[0]
         return replace(one, purpose=purpose, inputs=inputs, schema=write_schema(declared) if hidden else "")
 
@@ -145,36 +151,36 @@ class ToolScope:
         names = step.names if step else None
         self._among = step.task.tools if step else None
         if names is None:
-            self._array = None
+            self._state.array = None
             return tools, fields
         self._read_log(engine.history.entries)
         kept = {*names, *_OWN}
-        is_priced = self._policy.scope == "priced"
-        if self._policy.scope == "step-only" or (is_priced and self._is_worth_narrowing(engine, tools, kept)):
+        is_priced = self._state.policy.scope == "priced"
+        if self._state.policy.scope == "step-only" or (is_priced and self._is_worth_narrowing(engine, tools, kept)):
             narrow = tuple(tool for tool in tools if tool.name in kept)
-            self._array, self._account = frozenset(tool.name for tool in narrow), 0.0
+            self._state.array, self._state.account = frozenset(tool.name for tool in narrow), 0.0
             return narrow, fields
-        if is_priced and self._array is not None:
-            return tuple(tool for tool in tools if tool.name in self._array), fields
-        choice = self._choice if self._policy.scope == "provider" else None
+        if is_priced and self._state.array is not None:
+            return tuple(tool for tool in tools if tool.name in self._state.array), fields
+        choice = self._choice if self._state.policy.scope == "provider" else None
         allowed = [tool for tool in tools if tool.schema is None or tool.name in kept | self._list_sticky()]
         limited = choice.limit(fields or {}, allowed) if choice and allowed else None
         return tools, limited or fields
 
     def _list_sticky(self) -> set[str]:
-        return {*self._policy.always, *self._used, *self._found}
+        return {*self._state.policy.always, *self._used, *self._found}
 
     def _is_worth_narrowing(self, engine: Engine, tools: tuple[Tool, ...], kept: Collection[str]) -> bool:
         """Whether to send the step's tools alone from now on: the array lacks one of them, or carrying the others
         has cost as much as writing the request anew."""
-        array = [tool for tool in tools if self._array is None or tool.name in self._array]
+        array = [tool for tool in tools if self._state.array is None or tool.name in self._state.array]
         others = tuple(tool for tool in array if tool.name not in kept)
         if len(array) - len(others) < sum(tool.name in kept for tool in tools):
             return True
         rates, cached = engine.settings.rates, engine.recorder.state.last.counted.tokens
-        self._account += rent(rates, removable_tokens=engine.settings.meter.count_tools(others))
+        self._state.account += rent(rates, removable_tokens=engine.settings.meter.count_tools(others))
         price = edit_price(rates, cached_suffix_tokens=cached, inserted_tokens=0)
-        return bool(others and cached) and is_due(self._account, price)
+        return bool(others and cached) and is_due(self._state.account, price)
 
     def answer(self, calls: Iterable[ToolCall]) -> list[Message]:
         """Answer the calls of ``search_tools``."""
@@ -229,7 +235,7 @@ class ToolScope:
             jsonbytes.dump_at("body", given),
         )
         digests = tuple(map(jsonbytes.digest, blobs))
-        is_narrow = engine.recorder.has_step_tools = names is not None and self._array is not None
+        is_narrow = engine.recorder.has_step_tools = names is not None and self._state.array is not None
         record = ToolRecord(
             scope="none" if names is None else "step-only" if is_narrow else "choice" if limited else "text",
             search=("reference" if self._refer else "text") if self.searches else "",
@@ -237,7 +243,7 @@ class ToolScope:
             withheld=tuple(
                 name
                 for name in everything
-                if (limited and name not in inside) or (is_narrow and name not in (self._array or ()))
+                if (limited and name not in inside) or (is_narrow and name not in (self._state.array or ()))
             ),
             shown=step.shown if step else (),
             tools=digests[0],
@@ -261,7 +267,7 @@ class ToolScope:
             (tool.name in _OWN, "own"),
             (tool.schema is None, "provider"),
             (tool.name in names, "step"),
-            (tool.name in self._policy.always, "always"),
+            (tool.name in self._state.policy.always, "always"),
             (tool.name in self._used, "used"),
             (tool.name in self._found, "found"),
         )

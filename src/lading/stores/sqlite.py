@@ -160,6 +160,12 @@ class SqliteStore(SessionStore):
             _, counts = _find_record(sql, tenant, session) or (0, dict.fromkeys(_KINDS, 0))
         return counts["entry"], counts["edit"], counts["manifest"]
 
+    def count_orphans(self) -> int:
+        """Count the stored items of sessions that the store does not list. Raises StoreError."""
+        with self._transaction("BEGIN") as sql:
+            (count,) = sql.execute("SELECT COUNT(*) FROM pragma_foreign_key_check").fetchone()
+            return int(count)
+
     def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
         """Acquire the exclusive right to write a session, among all stores of this folder; see SessionStore."""
         check_lease_request(tenant, session, wait_s=wait_s)
