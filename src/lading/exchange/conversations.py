@@ -201,10 +201,10 @@ class Conversations:
                 tried += [] if conversation in tried else [conversation]
                 if conversation.find_continuation(history, answered=True) is not None:
                     return self._take(self._reopen_stale(conversation, request), request)
-            for at, conversation in enumerate(tried):
-                if (position := conversation.find_divergence(history, named=bool(name))) is None:
-                    continue
-                tried[at] = self._reopen_stale(conversation, request)
+            found = [one.find_divergence(history, named=bool(name)) for one in tried]
+            diverging = ((position, at) for at, position in enumerate(found) if position is not None)
+            for position, at in sorted(diverging, key=lambda one: -one[0]):  # What shares most is what was changed.
+                tried[at] = self._reopen_stale(tried[at], request)
                 if taken := self._take(tried[at], request, position=position):
                     return taken
             # Last: a conversation without a reply is the start of many histories.
