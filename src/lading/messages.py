@@ -226,8 +226,23 @@ def is_own(message: Message) -> bool:
 
 
 def is_spoken(message: Message) -> bool:
-    """Whether the user wrote the message, which starts a turn."""
+    """Whether the user wrote the message, which starts a turn. Words beside tool results belong to the running
+    turn: agents add reminders there."""
     return message.role == "user" and not message.results and not is_own(message)
+
+
+def extract_words(message: Message) -> Message | None:
+    """Return what the user says in a message of its own or beside tool results, without blank texts; None without
+    words."""
+    if message.role != "user" or is_own(message) or not message.text.strip():
+        return None
+    kinds = (Text, Image, File) if message.results else object
+    kept = tuple(part for part in message.parts if isinstance(part, kinds) and not _is_blank(part))
+    return message.with_parts(kept) if len(kept) < len(message.parts) else message
+
+
+def _is_blank(part: Part) -> bool:
+    return isinstance(part, Text) and not part.text.strip()
 
 
 def is_summary(part: Part) -> bool:

@@ -86,6 +86,10 @@ def test_terms_are_the_longest_words_of_what_was_asked_last() -> None:
     assert list(find_terms(shown(user_text("Find the Parser in parser, ab"), said("x")))) == ["parser", "find"]
     assert len(list(find_terms(shown(user_text(" ".join(f"word{number}" for number in range(99))))))) == MOST_TERMS
     assert list(find_terms(View())) == []
+    beside = [Message("user", (ToolResult("a", ()), Text(text))) for text in ("Take port 1.", "Mind settings.")]
+    asked = shown(user_text("Look first"), said("x"), user_text("Find the Parser"), called("a"), *beside)
+    assert list(find_terms(asked)) == ["parser", "find", "settings", "mind"]
+    assert list(find_terms(asked, 4)) == ["parser", "find", "take", "port"]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lading.events import StrategyOverruled
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
 from tests.engines import packs, run, settings
 from tests.examples import quick_first
@@ -41,12 +42,13 @@ def test_digests_stay_while_they_do_not_take_too_much() -> None:
     assert {edit.kind for edit in engine.history.edits} == {"digested"}
 
 
-@pytest.mark.parametrize("strategy", quick_first(["priced", "basic"], 1))
-def test_a_loop_whose_reasoning_fills_the_window_goes_on_from_its_newest_rounds(strategy: str) -> None:
+@pytest.mark.parametrize(("strategy", "kind"), quick_first([("priced", "summarised"), ("basic", "dropped")], 1))
+def test_a_loop_whose_reasoning_fills_the_window_goes_on_from_its_newest_rounds(strategy: str, kind: str) -> None:
     engine, outcomes = run(settings(6_000, wire="anthropic", strategy=strategy), open_loop(150))
     assert len(packs(outcomes)) == len(outcomes) == 151
-    assert "dropped" in {edit.kind for edit in engine.history.edits}
+    assert {"summarised", "dropped"} & {edit.kind for edit in engine.history.edits} == {kind}
     for pack in packs(outcomes):
+        assert (kind == "summarised") <= (not any(isinstance(one, StrategyOverruled) for one in pack.events))
         assert pack.violations == ()
         messages = pack.request["messages"]
         assert messages[0]["role"] == "user"

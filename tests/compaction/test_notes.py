@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction import notes
-from lading.compaction.notes import CLOSING, DIAGNOSIS, FILLER, INTERIM, MOST_UNDONE, USER, Note, Notes, clip_middle
+from lading.compaction.notes import (
+    CLOSING,
+    DIAGNOSIS,
+    FILLER,
+    INTERIM,
+    MOST_UNDONE,
+    USER,
+    Note,
+    Notes,
+    clip_middle,
+    drop_repeated,
+)
 from lading.messages import (
     File,
     Image,
@@ -111,6 +122,38 @@ def test_what_is_said_while_something_fails_is_worth_more() -> None:
     failing = {"No makefile is there.", "I wrote one."}
     assert worths == {text: (DIAGNOSIS if text in failing else INTERIM)[-1][1] for text in worths}
     assert len(worths) == 6
+
+
+def test_results_and_words_beside_them_do_not_end_what_fails() -> None:
+    call = ToolCall("1", "bash", '{"command": "pytest tests/test_a.py"}')
+    failed = ToolResult("1", (Text("exit code 1"),), is_error=True)
+    diagnosis = called("2", text="The limit in line 40 is wrong. It must be 60 and no more than that.")
+    for beside in ((), (Text("It is 9 o'clock."),)):
+        history = [user_text("Go."), Message("assistant", (call,)), Message("user", (failed, *beside)), diagnosis]
+        by_tool = [*history[:2], Message("tool", (failed,)), diagnosis]
+        found, expected = noted(history), noted(by_tool)
+        assert found[-2].forms == expected[-2].forms
+        assert noted([*history[:2], user_text("Go on."), diagnosis])[-2].forms != expected[-2].forms
+
+
+TODO = "<system-reminder>\nYou have {} open tasks.\n</system-reminder>"
+
+
+@pytest.mark.parametrize(
+    ("said_beside", "left"),
+    [
+        (["Go on.", "Go on."], ["Go on."]),
+        (["Take port 1.", "Take port 2."], ["Take port 1.", "Take port 2."]),
+        ([TODO.format(8), "Take port 1.", TODO.format(7), TODO.format(12)], ["Take port 1.", TODO.format(12)]),
+        ([TODO.format(1), TODO.format(1).replace("open", "late")], ["open", "late"]),
+    ],
+)
+def test_of_words_beside_results_that_repeat_the_newest_stay(said_beside: list[str], left: list[str]) -> None:
+    history = [Message("user", (ToolResult(str(at), ()), Text(text))) for at, text in enumerate(said_beside)]
+    notes = [note for note in drop_repeated(noted([user_text("Go on."), *history])) if note.speaker == "User"]
+    assert texts(notes[0]) == ["Go on."]
+    assert len(notes) == len(left) + 1
+    assert all(words in texts(note)[-1] for words, note in zip(left, notes[1:], strict=True))
 
 
 def test_a_call_is_told_shorter_and_in_full() -> None:

@@ -11,10 +11,10 @@ from lading import Session, SessionOptions
 from lading.addresses import RESTORE
 from lading.audit.replay import verify
 from lading.compaction import Compaction, Pressure, Strategy
-from lading.errors import IllegalRequest, InputError, LadingError, StoreError, WindowExceeded
+from lading.errors import IllegalRequest, InputError, LadingError, PastChanged, StoreError, WindowExceeded
 from lading.exchange.wrapping import SharedSession
 from lading.history.view import View
-from lading.messages import Message, Text
+from lading.messages import Message, Text, user_text
 from lading.stores.memory import MemoryStore
 from tests.replies import CHAT_TOOLS, chat_reply, chat_result
 
@@ -100,6 +100,13 @@ def test_a_system_message_may_be_restated_as_a_text_and_nothing_else_may() -> No
         assert line.pack().request["messages"][0] == {"role": "system", "content": "Today is Monday."}
         with pytest.raises(InputError, match="system"):
             line.instruct({"role": "user", "content": "Today is Tuesday."})
+
+
+def test_an_instruction_needs_a_system_message_to_replace() -> None:
+    with session() as line:
+        line.add(user_text("hi"))
+        with pytest.raises(PastChanged, match="begins with 0 system messages, and 1 were given"):
+            line.instruct("Today is Monday.")
 
 
 def test_a_system_message_restated_before_the_session_was_closed_is_sent() -> None:

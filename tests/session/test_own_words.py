@@ -13,10 +13,19 @@ from lading.compaction.notes import Notes
 from lading.compaction.summaries import make_criteria
 from lading.compaction.user_rules import RESTATED, find_rules
 from lading.effects import SummaryRequest
-from lading.messages import Message, Text, ToolCall, ToolResult, is_own, is_spoken, own_words, user_text
+from lading.messages import (
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    extract_words,
+    is_own,
+    is_spoken,
+    own_words,
+    user_text,
+)
 from lading.presets.agentrail.reactive import find_rounds
 from lading.presets.reactive_agents import steering_message
-from lading.presets.reactive_agents.older_messages import extract_user_message
 from lading.presets.reactive_agents.steps import steps_of
 from tests.engines import TOOLS
 from tests.examples import quick_diagonal
@@ -109,7 +118,7 @@ def test_nothing_reads_them_as_the_user_s() -> None:
     assert view.newest_request == (4, user_text("Do two."))
     assert [entry.turn for entry in history.entries] == [1, 1, 1, 1, 2, 2, 2, 2]
     assert find_rounds(view) == ([1, 4], [5, 8])
-    assert extract_user_message(own) is None
+    assert extract_words(own) is None
     assert [(step.kind, step.entry) for step in steps_of([own, user_text("Go.")])] == [("user", 1)]
     assert list(find_rules(own)) == []
     notes = Notes()

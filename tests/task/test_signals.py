@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.errors import InputError
-from lading.messages import Message, Text, ToolCall, own_words, tool_result, user_text
+from lading.messages import Message, Text, ToolCall, ToolResult, own_words, tool_result, user_text
 from lading.task import signals
 from lading.task.signals import (
     HALF_COUNTS,
@@ -134,6 +134,8 @@ def test_freshness_halves_each_week() -> None:
         ([user_text("Open http://x.io/?a=1 and run `a ? b : c`.\n```\nif x? y\n```")], 0),
         ([user_text("どのポート？教えて。")], 1),
         ([user_text('He asked "why?"'), says("")], 1),
+        ([says("Which port?", calls=1), Message("user", (ToolResult("c0", ()), Text("The first.")))], 0),
+        ([says("Which port?", calls=1), Message("user", (ToolResult("c0", ()),))], 1),
     ],
 )
 def test_a_question_is_open_until_the_other_side_answers(messages: list[Message], expected: int) -> None:

@@ -86,8 +86,10 @@ def test_an_object_of_the_sdk_is_read_in_its_own_spelling() -> None:
     [
         {},
         {"candidates": []},
-        {"promptFeedback": {"blockReason": "SAFETY"}},
-        {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]},
+        {"promptFeedback": {"safetyRatings": []}},
+        {"promptFeedback": {"blockReason": "SAFETY"}, "candidates": 1},
+        {"candidates": [{}]},
+        {"candidates": [{"finishReason": "SAFETY", "content": 1}]},
         {"candidates": [1]},
         [],
     ],
@@ -95,6 +97,34 @@ def test_an_object_of_the_sdk_is_read_in_its_own_spelling() -> None:
 def test_no_answer_is_an_error(wrong: Any) -> None:
     with pytest.raises(WireError):
         REPLIES.read(wrong)
+
+
+NO_TEXT = (
+    {"promptFeedback": {"blockReason": "SAFETY"}},
+    {"promptFeedback": {"blockReason": "OTHER"}, "candidates": []},
+    {"promptFeedback": {"blockReason": "OTHER"}, "candidates": None},
+    {"candidates": [{"finishReason": "SAFETY"}]},
+    {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": None, "index": 0}]},
+)
+
+
+@pytest.mark.parametrize("found", NO_TEXT)
+def test_a_refusal_is_a_whole_answer_without_text(found: dict[str, Any]) -> None:
+    body = found | {"responseId": "r", "usageMetadata": {"promptTokenCount": 100, "totalTokenCount": 100}}
+    stream = REPLIES.stream({"restore"})
+    assert passed(stream, chunks(body)) == chunks(body)
+    for reply in (REPLIES.read(body), stream.reply()):
+        assert reply.complete
+        assert (reply.message.role, reply.message.parts, reply.choices) == ("assistant", (), 1)
+        assert (reply.usage, reply.id) == (Reported(100, 0), "r")
+    assert stream.shown_message().parts == ()
+
+
+def test_a_refusal_is_read_as_the_sdk_has_it() -> None:
+    blocked = {"prompt_feedback": {"block_reason": "SAFETY"}, "usage_metadata": {"prompt_token_count": 9}}
+    assert reply_from(blocked, wire=WIRE).usage == Reported(9, 0)
+    stopped = {"candidates": [{"finish_reason": "SAFETY", "content": None}]}
+    assert reply_from(stopped, wire=WIRE).message.parts == ()
 
 
 def test_a_call_of_restore_is_taken_out_of_a_reply() -> None:

@@ -19,7 +19,7 @@ from lading.compaction.clipping import clip
 from lading.compaction.cutting import MOST_STUB_TOKENS, carry_over, find_cut_points
 from lading.history.log import Draft
 from lading.history.view import View
-from lading.messages import Message, Part, Text, ToolResult, is_spoken
+from lading.messages import Message, Part, Text, ToolResult, extract_words, is_spoken
 from lading.shrink import Shrunk, Target
 from lading.shrink.shrinking import reduce, shrink
 
@@ -92,11 +92,19 @@ def find_admission_cap(arrival: Arrival, pressure: Pressure) -> int:
 
 
 def find_terms(view: View, upto: int | None = None) -> Iterator[str]:
-    """Yield the words of the newest user message up to the entry ``upto``: casefolded, each once, longest first."""
-    users = view.users_between(0, view.last_entry(len(view)) if upto is None else upto)
-    request = next((message.text for _, message in users if is_spoken(message) and message.text.strip()), "")
-    words = dict.fromkeys(word.casefold() for word in _TERM.findall(request[:20_000]))
-    yield from sorted(words, key=lambda word: -len(word))[:MOST_TERMS]
+    """Yield the words of the user's newest request up to the entry ``upto``, then of what is said beside results
+    since: casefolded, each once, the longest of each first."""
+    newest: dict[bool, str] = {}
+    for _, message in view.users_between(0, view.last_entry(len(view)) if upto is None else upto):
+        if words := extract_words(message):
+            newest.setdefault(is_spoken(message), words.text)
+            if is_spoken(message):
+                break
+    terms: dict[str, None] = {}
+    for _, text in sorted(newest.items(), reverse=True):
+        found = dict.fromkeys(word.casefold() for word in _TERM.findall(text[:20_000]))
+        terms |= dict.fromkeys(sorted(found, key=lambda word: -len(word))[:MOST_TERMS])
+    yield from terms
 
 
 def _shrink(result: ToolResult, target: Target, pressure: Pressure) -> Shrunk | None:

@@ -16,7 +16,7 @@ from lading.history.log import Draft
 from lading.history.repair import is_late
 from lading.history.validity import legal_cuts, relax
 from lading.history.view import View
-from lading.messages import Message, Part, Text, is_spoken, user_text
+from lading.messages import Message, extract_words, user_text
 
 STUB_TOKENS = 120
 """Approximate tokens of a stub."""
@@ -26,7 +26,8 @@ SPARE_SHARE = 0.25
 """Share of the room that a forced edit leaves free if it can: otherwise the next call would force another, and each
 breaks the provider's cached prefix."""
 MOST_CARRIED_SHARE = 0.25
-"""Carried over a cut: the user's newest request if it uses at most this share of the room, and as many rules."""
+"""Carried over a cut: what the user asks for, each message that uses at most this share of the room, and as many
+rules."""
 
 
 def find_cut_points(view: View, pressure: Pressure) -> list[int]:
@@ -75,43 +76,38 @@ def carry_over(
     view: View, position: int, *, pressure: Pressure, start: int | None = None, shown: str = ""
 ) -> tuple[Message, ...]:
     """Return the messages that must stay verbatim when those from ``start`` (the end of the opening messages) to
-    ``position`` are removed: the provider's summary, the user's rules, the caller's pins, and the user's newest
-    request. The rules and the request use at most a quarter of the room each. Rules that occur in ``shown`` are not
+    ``position`` are removed: the provider's summary, the user's rules, the caller's pins, and what the user asks
+    for. The rules and each message use at most a quarter of the room. Rules that occur in ``shown`` are not
     repeated."""
     start = view.head if start is None else start
     if position <= start:
         return ()
     most_tokens = int(pressure.room_tokens * MOST_CARRIED_SHARE)
     first, last = view.items[start].entry, view.last_entry(position)
-    request = carry_request(view, first, last=last, pressure=pressure)
-    without = "\n".join([shown, *(message.text for message in request)])
+    requests = carry_requests(view, first, last=last, pressure=pressure).values()
+    without = "\n".join([shown, *(message.text for message in requests)])
     stated = read_statements(view, last).between(first, last)
     rules = restate(stated, most_tokens=most_tokens, count=pressure.count, without=without)
     pinned = tuple(map(make_plain, view.pinned_between(first, last)))
     summary = find_summary(view, first, last=last)
-    return (*filter(None, (summary, rules)), *pinned, *(message for message in request if message not in pinned))
+    return (*filter(None, (summary, rules)), *pinned, *(message for message in requests if message not in pinned))
 
 
-def carry_request(view: View, first: int, *, last: int, pressure: Pressure) -> tuple[Message, ...]:
-    """Return the user's newest request, if it is among the entries ``first`` to ``last`` and not too long."""
-    if view.newest_request is None or not first <= view.newest_request[0] <= last:
-        return ()
-    if view.payload == view.newest_request[0]:
-        # The payload has it verbatim, and is pinned.
-        return ()
-    message = _find_request_shown(view)
-    kept = tuple(part for part in message.parts if not _is_empty(part))
-    shown = message.with_parts(kept) if len(kept) < len(message.parts) else message
-    return (shown,) if pressure.count(shown) <= int(pressure.room_tokens * MOST_CARRIED_SHARE) else ()
+def carry_requests(view: View, first: int, *, last: int, pressure: Pressure) -> dict[int, Message]:
+    """Return what the user asks for in the entries ``first`` to ``last``, by entry, but what is too long."""
+    most_tokens = int(pressure.room_tokens * MOST_CARRIED_SHARE)
+    # A payload has the request verbatim, and is pinned.
+    asked = {at: raw for at, raw in view.requests.items() if first <= at <= last and at != view.payload}
+    shown = {at: _find_request_shown(view, at) or raw for at, raw in asked.items()}
+    return {at: message for at, message in shown.items() if pressure.count(message) <= most_tokens}
 
 
-def _find_request_shown(view: View) -> Message:
-    """Return the user's newest request as it was shown before any compaction: repaired, in the caller's newest
-    form."""
-    entry, raw = view.newest_request or (-1, user_text(""))
+def _find_request_shown(view: View, entry: int) -> Message | None:
+    """Return the user's words in an entry as they were shown before any compaction: repaired, in the caller's
+    newest form."""
     shown = (message for _, messages in view.admitted_between(entry, entry) for message in messages)
-    # Results that were missing, or late, may be shown with it.
-    return next((message for message in shown if is_spoken(message) and not is_late(message)), raw)
+    # Results that were missing, or late, may be shown with them.
+    return next(filter(None, (extract_words(message) for message in shown if not is_late(message))), None)
 
 
 def make_plain(message: Message) -> Message:
@@ -120,10 +116,6 @@ def make_plain(message: Message) -> Message:
         return message
     kept = [message.text, *(call.arguments for call in message.calls), *(result.text for result in message.results)]
     return user_text("\n".join([f"[Pinned message of the {message.role}]", *filter(None, kept)]))
-
-
-def _is_empty(part: Part) -> bool:
-    return isinstance(part, Text) and not part.text.strip()
 
 
 def _describe_calls(messages: Iterable[Message]) -> str:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from lading.compaction import Pressure
-from lading.compaction.cutting import carry_over, carry_request
-from lading.compaction.notes import Notes
+from lading.compaction.cutting import carry_over, carry_requests
+from lading.compaction.notes import Notes, drop_repeated
 from lading.compaction.record import list_unresolved, write_record
 from lading.compaction.record_lines import extract_verbatim
 from lading.compaction.user_rules import read_statements
@@ -54,11 +54,11 @@ def fold(
     pointer = pressure.address(f"{first}-{last}")
     tokens = view.tokens_before(position) - view.tokens_before(start)
     opening = _write_opening(first, last, tokens, pointer)
-    notes = [note for note in read_notes(view, pressure).between(first, last) if note.speaker in speakers]
-    if view.newest_request and carry_request(view, first, last=last, pressure=pressure):
-        # The whole message follows the record.
-        newest = view.newest_request[0]
-        notes = [note.shorten() if note.is_verbatim and note.entry == newest else note for note in notes]
+    found = drop_repeated(read_notes(view, pressure).between(first, last))
+    notes = [note for note in found if note.speaker in speakers]
+    carried = carry_requests(view, first, last=last, pressure=pressure)
+    # These messages follow the record whole.
+    notes = [note.shorten() if note.is_verbatim and note.entry in carried else note for note in notes]
     text = write_record(
         notes,
         most_tokens=most_tokens - pressure.count_text(opening),

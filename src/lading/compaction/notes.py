@@ -18,7 +18,7 @@ from lading.compaction.actions import Action, read_action
 from lading.compaction.excerpts import clip, collapse_spaces
 from lading.compaction.record_lines import indent_lookalikes, quote
 from lading.compaction.salience import remove_filler, select_sentences
-from lading.messages import File, Image, Message, Opaque, Part, ToolCall, is_own
+from lading.messages import File, Image, Message, Opaque, Part, ToolCall, is_own, is_spoken
 
 USER = ((2000, 0.3), (400, 0.8), (100, 9.0))
 """The most tokens of each form of a user message (the middle of a longer one is left out) and the worth of a token:
@@ -39,9 +39,13 @@ MEDIA_CHARS = 240
 """Most characters that list the images and files of a message."""
 HEAD_SHARE = 2 / 3
 """Share of the start in a text whose middle is left out."""
+REMINDER_CHARS = 200
+"""Reminders of agents that begin alike up to here are about the same."""
 MOST_OPEN = 4
 MOST_UNDONE = 1_000
 """Changes of open calls that can be undone without reading the whole log again."""
+_DIGITS = re.compile(r"\d+")
+_ENCLOSED = re.compile(r"<([\w-]{1,60})>.*</\1>", re.DOTALL)
 _OPEN_LINE = re.compile(
     r"^\s*(?:[-*]\s*\[ \]\s|(?:TODO|Next steps?|Remaining|Still (?:to do|open))\b)", re.IGNORECASE
 )
@@ -67,6 +71,8 @@ class Note(Struct, frozen=True, gc=False):
     action: Action | None = None
     opened: tuple[str, ...] = ()
     """Open tasks that a message of the assistant lists."""
+    repeats: str = ""
+    """Of words beside tool results: equal where an agent says the same again. Empty for other notes."""
 
     @property
     def is_verbatim(self) -> bool:
@@ -182,13 +188,15 @@ class Notes:
     def _read_text(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
         text, count = message.text.strip(), cache(count)
         if message.role != "assistant":
-            if message.role == "user":
+            if is_spoken(message):
                 self._set_failing(entry, ())
+            repeats = _find_repeated(text) if message.results else ""
             text, media = indent_lookalikes(text), _describe_media(entry, message.parts)
             clipped = ((clip_middle(text, most, count=count), worth) for most, worth in reversed(USER))
             texts = [(f"{words} {media}".strip(), worth) for words, worth in clipped]
             opened: list[str] = []
         else:
+            repeats = ""
             steps: Sequence[tuple[int, float]] = CLOSING
             if message.calls:
                 useful = remove_filler(text)
@@ -199,7 +207,7 @@ class Notes:
             texts = [*zip(map(quote, select_sentences(text, sizes=sizes, count=count)), worths, strict=True)]
             opened = [line.strip() for line in text.splitlines() if _OPEN_LINE.match(line)][:MOST_OPEN]
         if forms := _make_forms(texts, count):
-            self._push(entry, Note(entry, message.role.capitalize(), forms, opened=tuple(opened)))
+            self._push(entry, Note(entry, message.role.capitalize(), forms, opened=tuple(opened), repeats=repeats))
 
     def _set_failing(self, entry: int, subjects: Iterable[str]) -> None:
         if (failing := tuple(subjects)) != self._failing[-1][1]:
@@ -214,6 +222,17 @@ class Notes:
         if isinstance(note, ToolCall):
             note = self._notes[place] = _make_call_note(self._entries[place], read_action(note, None), self._count)
         return note
+
+
+def drop_repeated(notes: Sequence[Note]) -> list[Note]:
+    """Return the notes without words beside tool results that later ones repeat."""
+    newest = {note.repeats: note.entry for note in notes}
+    return [note for note in notes if not note.repeats or newest[note.repeats] == note.entry]
+
+
+def _find_repeated(text: str) -> str:
+    """Return the text; where a tag encloses it, as in reminders of agents, how it begins, numbers aside."""
+    return _DIGITS.sub("0", text)[:REMINDER_CHARS] if _ENCLOSED.fullmatch(text) else text
 
 
 def _make_call_note(entry: int, act: Action, count: Callable[[str], int]) -> Note:

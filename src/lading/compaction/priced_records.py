@@ -13,9 +13,11 @@ from lading.compaction.clearing import clear, is_worth_clearing
 from lading.compaction.cutting import MOST_STUB_TOKENS, carry_over, find_cut_points
 from lading.compaction.digesting import USED_ROUNDS, digest, estimate_digest_tokens
 from lading.compaction.folding import FOLD_TOKENS, fold
+from lading.compaction.span_folding import count_spare_tokens
 from lading.compaction.summaries import count_beside_words
 from lading.compaction.verbatim import PricedOptions, find_verbatim_start, is_cached
 from lading.history.log import Draft
+from lading.history.validity import relax
 from lading.history.view import Item, View
 
 FOLD_SHARE = 0.25
@@ -53,8 +55,15 @@ def draft_record(view: View, *, reason: str, pressure: Pressure, options: Priced
     """Draft a record of the rounds before the verbatim part, and what else a full window needs."""
     room, sized = pressure.room_tokens - view.tokens_before(view.head), limit_room(view, pressure, options=options)
     drafts = _fold_old(view, room, reason=reason, pressure=sized, options=options)
-    is_full = view.tokens > pressure.room_tokens
-    return tuple(clip_used_calls(view, drafts, pressure=pressure) if is_full else drafts)
+    if view.tokens <= pressure.room_tokens:
+        return tuple(drafts)
+    drafts = clip_used_calls(view, drafts, pressure=pressure)
+    relaxed = replace(pressure, invariants=relax(pressure.invariants))
+    if relaxed.invariants != pressure.invariants and count_spare_tokens(view, drafts, pressure=pressure) < 0:
+        # A running loop that alone fills the window goes on behind a record of its first rounds.
+        deeper = _fold_old(view, room, reason=reason, pressure=relaxed, options=options)
+        drafts = clip_used_calls(view, deeper, pressure=pressure)
+    return tuple(drafts)
 
 
 def _fold_old(view: View, room: int, *, reason: str, pressure: Pressure, options: PricedOptions) -> list[Draft]:

@@ -21,7 +21,7 @@ from lading.addresses import RESTORE
 from lading.frozen import FrozenList
 from lading.history.log import Edit, EditKind, Entry
 from lading.history.repair import is_late
-from lading.messages import Message, has_summary, is_spoken
+from lading.messages import Message, extract_words, has_summary, is_spoken
 
 _FOLDED: frozenset[EditKind] = frozenset({"summarised", "dropped"})
 """Kinds of edits that show little or nothing of the raw messages, and from which strategies do not make others."""
@@ -68,7 +68,7 @@ class View:
         *("_items", "_head", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
         *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "_payload", "_own_tools"),
-        *("_large", "_replies", "_summaries"),
+        *("_large", "_replies", "_summaries", "_newest_words"),
         "__weakref__",
     )
     items: Sequence[Item] = _read("_items")
@@ -110,6 +110,8 @@ class View:
         """Positions of large results, as far as the sums go."""
         self._first_assistant: int | None = None
         self._newest_request: tuple[int, Message] | None = None
+        self._newest_words: tuple[int, Message] | None = None
+        """The same for the user's newest words, in a message of their own or beside tool results."""
         self._last_entry = -1
         self._withdrawn: set[int] = set()
         self._users: list[int] = []
@@ -131,6 +133,11 @@ class View:
 
     def __len__(self) -> int:
         return len(self._items)
+
+    @property
+    def requests(self) -> dict[int, Message]:
+        """The newest request, and the newest words beside tool results since, by entry: what the user asks for."""
+        return dict(filter(None, (self._newest_request, self._newest_words)))
 
     @property
     def records_end(self) -> int:
@@ -265,6 +272,8 @@ class View:
             self._said.append(message)
             if is_spoken(message):
                 self._newest_request = entry, message
+            if words := extract_words(message):
+                self._newest_words = entry, words
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
         calls = message.calls

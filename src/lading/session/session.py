@@ -241,7 +241,12 @@ class Session:
         with self._lock:
             systems = sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.entries))
             if len(given) != systems:
-                raise PastChanged(position=min(len(given), systems), known=len(self.known), given=len(given))
+                text = (
+                    f"The session begins with {systems} system messages, and {len(given)} were given for them. "
+                    "Give as many, or start a new session."
+                )
+                at = min(len(given), systems)
+                raise PastChanged(text, position=at, known=len(self.known), given=len(given))
             self.update(given, start=0, end=systems, marked=True)
             self.known[:systems] = map(fingerprint, given)
             self._given.clear()

@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 from msgspec import Struct
 
 from lading.history.log import Entry
-from lading.messages import is_spoken
+from lading.messages import Message, extract_words, is_spoken
 from lading.request.manifest import Manifest
 from lading.stores import SessionStore
 from lading.task.record import ShownMemory, load_record, load_shown
@@ -39,11 +39,19 @@ def list_recalled(
         shown += load_shown(store.blob(*owner, digest=manifest.place.memory))
     if not shown:
         return ()
-    before = (entries[at].message for at in range(manifest.seen.entries - 1, -1, -1))
-    asked = next((message.text for message in before if is_spoken(message)), "")
+    asked = "\n".join(_list_words(entries[at].message for at in range(manifest.seen.entries - 1, -1, -1)))
     answer = "\n".join(_list_answers(islice(entries, manifest.seen.entries, None)))
     used = find_used({one.id: one.text for one in shown}, answer, known=asked)
     return tuple(RecalledMemory(one.id, one.text, one.score, one.date, one.reason, one.id in used) for one in shown)
+
+
+def _list_words(before: Iterable[Message]) -> Iterator[str]:
+    """Yield what the user says in the newest turn, newest first."""
+    for message in before:
+        if words := extract_words(message):
+            yield words.text
+        if is_spoken(message):
+            return
 
 
 def _list_answers(after: Iterable[Entry]) -> Iterator[str]:

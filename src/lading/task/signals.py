@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from lading.compaction.identifiers import find_tokens, weigh
 from lading.errors import InputError
-from lading.messages import Message, is_spoken
+from lading.messages import Message, extract_words, is_spoken
 from lading.validation import check, check_count, check_fields
 
 HALF_COUNTS: Mapping[str, int] = {"expected_tool_calls": 3, "unresolved_questions": 4, "dialogue_depth": 7}
@@ -147,7 +147,7 @@ def count_unresolved_questions(messages: Iterable[Message]) -> int:
     """
     open_of_user = open_of_assistant = 0
     for message in messages:
-        if is_spoken(message):
+        if is_spoken(message) or extract_words(message):
             open_of_assistant = 0
             open_of_user += _count_sentences(message.text)[0]
         elif message.role == "assistant" and message.text.strip():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from lading.history.observations import Category
-from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
-from lading.presets.reactive_agents.older_messages import extract_user_message
+from lading.messages import Image, Message, Text, ToolCall, ToolResult, extract_words, user_text
 from lading.presets.reactive_agents.steps import STEPS, steps_of
 from tests.histories import answered, said
 
@@ -74,10 +73,10 @@ def test_the_subject_is_the_path_else_the_first_value() -> None:
 def test_what_the_user_says_is_read_without_results_beside_it() -> None:
     picture = Image(data="aGk=", media_type="image/png")
     mixed = Message("user", (ToolResult("a", (Text("data"),)), Text(" "), Text("and go on"), picture))
-    found = extract_user_message(mixed)
+    found = extract_words(mixed)
     assert found is not None
     assert found.parts == (Text("and go on"), picture)
     asked = user_text("as it is")
-    assert extract_user_message(asked) is asked
-    assert extract_user_message(said("no user")) is None
-    assert extract_user_message(Message("user", (ToolResult("a", ()),))) is None
+    assert extract_words(asked) is asked
+    assert extract_words(said("no user")) is None
+    assert extract_words(Message("user", (ToolResult("a", ()),))) is None

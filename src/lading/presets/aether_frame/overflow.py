@@ -155,10 +155,13 @@ def _drop_turns(plan: OverflowPlan, slack_tokens: int) -> None:
 
 
 def _is_request_carried(plan: OverflowPlan) -> bool:
-    """Return whether the user's last request remains visible when its entry is dropped."""
-    asked, pressure = plan.view.newest_request, plan.pressure
-    is_head = asked is not None and plan.view.span(asked[0], asked[0])[0] < plan.view.head
-    return is_head or asked is None or pressure.count(asked[1]) <= pressure.room_tokens * MOST_CARRIED_SHARE
+    """Return whether what the user asks for remains visible when its entries are dropped."""
+    view, pressure = plan.view, plan.pressure
+    most_tokens = pressure.room_tokens * MOST_CARRIED_SHARE
+    return all(
+        view.span(entry, entry)[0] < view.head or pressure.count(message) <= most_tokens
+        for entry, message in view.requests.items()
+    )
 
 
 def _count_allowed(plan: OverflowPlan, point: int, free_tokens: int) -> int:

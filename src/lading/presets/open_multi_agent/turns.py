@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from lading.compaction import Pressure
-from lading.compaction.cutting import carry_over, carry_request, find_cut_points
+from lading.compaction.cutting import carry_over, carry_requests, find_cut_points
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message, ToolResult, user_text
@@ -125,8 +125,9 @@ def cut_to_window(view: View, max_turns: int, *, pressure: Pressure) -> Draft | 
     pointer = pressure.address(f"{first}-{last}")
     starts: TurnStarts = view.readings.setdefault(TurnStarts, TurnStarts())
     starts.read(view)
-    # The user's newest request is shown again, so it is not left out.
-    removed = starts.count(first, last) - len(carry_request(view, first, last=last, pressure=pressure))
+    # The user's newest request is shown again, so its turn is not left out.
+    carried = carry_requests(view, first, last=last, pressure=pressure)
+    removed = starts.count(first, last) - sum(starts.count(entry, entry) for entry in carried)
     notice = (
         f"[Earlier conversation history truncated — {removed} turn(s) removed] "
         f"{last - first + 1} messages, kept at {pointer}"

@@ -12,7 +12,7 @@ from lading.compaction.cutting import find_cut_points, make_plain
 from lading.compaction.user_rules import find_statements, restate
 from lading.history.log import Draft
 from lading.history.view import View
-from lading.messages import Message, Part, Text, ToolResult, is_own, user_text
+from lading.messages import Message, extract_words, user_text
 
 KEPT_SHARE = 0.25
 """Share of the room: limit of the user's messages that are kept, and of the rules from those that are not."""
@@ -54,14 +54,6 @@ def draft_replacement(
     return OlderMessagesEdit(draft, pressure.room_tokens - view.tokens + max(saved, 0))
 
 
-def extract_user_message(message: Message) -> Message | None:
-    """Return the user's own parts of a message, without tool results; None if there are none."""
-    if message.role != "user" or not message.text.strip() or is_own(message):
-        return None
-    kept = tuple(part for part in message.parts if not _is_result_or_blank(part))
-    return message.with_parts(kept) if len(kept) < len(message.parts) else message
-
-
 def collect_kept_messages(view: View, point: int, *, pressure: Pressure) -> tuple[Message, ...]:
     """Return the messages to keep from the older part: pinned ones and the user's, newest first up to a limit.
     Rules in the user's messages beyond the limit are restated in a message of their own, which comes first."""
@@ -70,7 +62,7 @@ def collect_kept_messages(view: View, point: int, *, pressure: Pressure) -> tupl
     kept: list[Message] = []
     dropped: list[Message] = []
     for _, message in view.users_between(first, last):
-        spoken = extract_user_message(message)
+        spoken = extract_words(message)
         if spoken is None:
             continue
         tokens = pressure.count(spoken)
@@ -82,7 +74,3 @@ def collect_kept_messages(view: View, point: int, *, pressure: Pressure) -> tupl
     pinned = tuple(map(make_plain, view.pinned_between(first, last)))
     others = (message for message in reversed(kept) if message not in pinned)
     return (*((rules,) if rules else ()), *pinned, *others)
-
-
-def _is_result_or_blank(part: Part) -> bool:
-    return isinstance(part, ToolResult) or (isinstance(part, Text) and not part.text.strip())

@@ -21,10 +21,9 @@ from lading.compaction.user_rules import find_statements, restate
 from lading.history.log import Draft
 from lading.history.validity import legal_cuts
 from lading.history.view import View
-from lading.messages import Message, user_text
+from lading.messages import Message, extract_words, user_text
 from lading.models.profiles import ProfileLike, find_profile
 from lading.presets.reactive_agents.capping import admit_capped
-from lading.presets.reactive_agents.older_messages import extract_user_message
 from lading.presets.reactive_agents.scoring import compute_relevance, extract_task_words, find_best_by_entry
 from lading.presets.reactive_agents.steps import StepReader, read_steps
 
@@ -151,7 +150,7 @@ def _draft_edits(view: View, pressure: Pressure, segments: Sequence[Segment]) ->
                     pointer = _write_pointer([segment], pressure)
                     yield Draft("reshaped", segment.first, segment.last, segment.messages, REASON, (pointer,))
             continue
-        users = [extract_user_message(message) for _, message in view.users_between(run[0].first, run[-1].last)]
+        users = [extract_words(message) for _, message in view.users_between(run[0].first, run[-1].last)]
         stated = find_statements(filter(None, reversed(users)))
         rules = restate(stated, most_tokens=rules_tokens, count=pressure.count)
         rules_tokens -= pressure.count(rules) if rules else 0

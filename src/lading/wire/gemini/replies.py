@@ -50,6 +50,7 @@ class PartCollector:
             candidate |= {key: item for key, item in piece.items() if item is not None}
             candidate["content"] = content
             self.finished = self.finished or bool(candidate.get("finishReason"))
+        self.finished = self.finished or is_blocked(value)
 
     def body(self) -> Value:
         """Return the response body so far, with at least one candidate."""
@@ -105,14 +106,25 @@ def is_call(part: Mapping[str, Any], names: AbstractSet[str]) -> bool:
     return text_or_empty(object_at(part, find_key(part, "functionCall")), "name") in names
 
 
+def is_blocked(body: Mapping[str, Any]) -> bool:
+    """Whether the provider refused the prompt: such an answer has no candidates."""
+    feedback = object_at(body, find_key(body, "promptFeedback"))
+    return bool(feedback.get(find_key(feedback, "blockReason")))
+
+
 def read(body: Mapping[str, Any]) -> Reply:
-    """Read the reply in a response body. Raises WireError, also where the provider gave no answer."""
+    """Read the reply in a response body; a blocked prompt, or a candidate that only says why it stopped, is one
+    without parts. Raises WireError, also where the provider gave no answer."""
     if not isinstance(body, Mapping):
         raise shape_error("body", "an object", found=body)
-    candidates = as_list(body.get("candidates"), "candidates")
+    given = body.get("candidates")
+    candidates = as_list([{"content": {}}] if not given and is_blocked(body) else given, "candidates")
     if not candidates:
         raise shape_error("candidates", "at least one candidate", found=candidates)
-    content = as_object(as_object(candidates[0], "candidates.0").get("content"), "candidates.0.content")
+    first = as_object(candidates[0], "candidates.0")
+    said = first.get("content")
+    has_stopped = said is None and first.get(find_key(first, "finishReason"))
+    content = {} if has_stopped else as_object(said, "candidates.0.content")
     # SDKs write null for a field that is not there.
     source = {key: item for key, item in content.items() if item is not None} | {"role": "model"}
     return Reply(
