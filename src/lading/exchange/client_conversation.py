@@ -27,7 +27,7 @@ class ClientConversation:
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
         self.busy = self.is_closed = False  # Closed: the next request opens it again from the store.
         self._given = b""  # Digests of the messages of the last request, after its opening system messages.
-        self._settled = session.settled  # Number of messages that cannot change; later ones may be replaced once.
+        self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
         self._issued: dict[str, Message] = {}  # Replies that were withdrawn, by fingerprint.
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
         self._tools_given: Any = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from itertools import compress, islice, takewhile
+from itertools import compress, islice
 from operator import not_
 from typing import TypeVar
 
@@ -148,10 +148,9 @@ class SharedSession(Session):
         return next(islice(self._engine.history.known, position, None))
 
     @property
-    def settled(self) -> int:
-        """Number of the caller's messages up to the last reply that the last request had."""
-        shown = takewhile(lambda entry: entry.index < self._engine.shown, self._engine.history.known)
-        return max((at for at, one in enumerate(shown, start=1) if one.message.role == "assistant"), default=0)
+    def shown(self) -> int:
+        """Number of the caller's messages that existed at the last request."""
+        return sum(1 for entry in self._engine.history.known if entry.index < self._engine.shown)
 
     @property
     def is_unanswered(self) -> bool:
