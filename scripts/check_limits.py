@@ -47,7 +47,7 @@ LINE_STATE = 13
 LINE_LINES = {"session": 8_860, "client": 12_150}
 """Limits of what one warm request passes (``bench/line.py``)."""
 LOWER_FLOORS_LINES = 47_290
-SOURCE_LINES = 68_060
+SOURCE_LINES = 68_110
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"
