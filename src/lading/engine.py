@@ -19,7 +19,7 @@ from lading.compaction.strategy_run import StrategyRun
 from lading.errors import PackError, Violation
 from lading.events import ContextInFront, Event, FieldLeftOut, RuleBroken, UsageDoubted
 from lading.history.history import History
-from lading.history.log import Reported
+from lading.history.log import NO_COMPACTIONS, Reported
 from lading.history.plan import Plan
 from lading.history.view import ONLY_RESTORE, View
 from lading.messages import Message, Template, Tool
@@ -31,7 +31,7 @@ from lading.request.counting import counter_for
 from lading.request.fitting import Conditions, FittedPlan, Fitting
 from lading.request.layers import layer_counts
 from lading.request.manifest import Cause, Frame, Manifest
-from lading.request.marks import PlacedMark
+from lading.request.marks import PlacedMark, list_answered_ends
 from lading.request.pack import Pack
 from lading.request.recorder import Built, Facts, Recorder
 from lading.request.reopening import recent_manifests
@@ -85,6 +85,8 @@ class Engine:
         """Numbers of entries and edits at the start that are those of another session."""
         self.marks: tuple[PlacedMark, ...] = ()
         """Cache marks of the next requests that are in no message."""
+        self._had_end_mark = False
+        """Whether the last request before the session was opened again had one at its end."""
         self.pending: list[Event] = []
         """Events to report with the next pack."""
         self._account: Account = 0.0
@@ -162,6 +164,7 @@ class Engine:
         last = self.recorder.resume(stored, recent, history=self.history)
         if last is not None:
             self._account, self._detail = last.account, last.tool_detail
+            self._had_end_mark = any(one.entry is None for one in last.sent.marks)
 
     def append(
         self,
@@ -192,6 +195,8 @@ class Engine:
                 reply_id=reply_id,
                 is_issued=is_issued or usage is not None or follows,
             )
+            if message.role == "assistant":
+                self._request.cached |= self._request.marked_ends
         if (changed := self.history.take_refitted()) is not None:
             self._request.forget(changed)
         if usage is None:
@@ -313,9 +318,12 @@ class Engine:
             return state
         fields = self.recorder.load_fields(offer.template, digest=offer.template_digest)
         offer = make_offer(offer.tools, fields, meter=self.settings.meter, last=offer, transient=offer.transient)
-        self._encode(self._request, self.history.rebuild_view(last.entries, last.edits), offer, self._detail)
+        view = self.history.rebuild_view(last.entries, last.edits)
+        self._encode(self._request, view, offer, self._detail)
         is_same, chain = self._request.body_chain[-1] == last.digest, tuple(self._request.prompt_chain)
-        self._request.cached.add(chain[-1])
+        if is_same and (self._request.own_mark or self._had_end_mark):
+            self._request.cached.add(chain[-1])
+            self._request.remember(list_answered_ends(view, self.history.entries, edits=self.history.edits))
         if since := self.history.edits[last.edits :]:
             entry = min(edit.first for edit in since)
             self._request.forget(self.history.view.span(entry, entry)[0])
@@ -361,8 +369,9 @@ class Engine:
         request, plan, state, digest = self._request, fitted.plan, fitted.state, self._request.body_chain[-1]
         offer, violations = encoded.offer, encoded.violations
         tail, front = offer.transient.text.tail, offer.transient.front
-        is_edited = len(plan.edits) > self.recorder.state.last.edits
-        marks = request.add_mark(self.marks, plan.view, may_replace=is_edited)
+        new = plan.edits[self.recorder.state.last.edits :]
+        is_compacted = any(edit.kind not in NO_COMPACTIONS for edit in new)
+        marks = request.add_mark(self.marks, plan.view, may_replace=is_compacted)
         request.mark(marks, plan.view)
         body, whole = add_tail(request, tail)[:2] if tail else (request.body(), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]

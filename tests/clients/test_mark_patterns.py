@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from msgspec import Struct
 from lading.clients import wrap
 from lading.economics import Rates
 from lading.session.options import SessionOptions
+from lading.stores.memory import MemoryStore
 from lading.testing import Say, StrictProvider, Use
 from tests.caches import FAR, LOOK_BACK, list_reads
 from tests.clients.agents import anthropic_client
@@ -79,6 +81,10 @@ class Shape(Struct, frozen=True):
     """Whether the next request has a question without its documents."""
     returns: bool = False
     """Whether the middle of the conversation is asked otherwise once, and goes on from there."""
+    strings: bool = False
+    """Whether questions are strings where they have no mark."""
+    restarts: bool = False
+    """Whether each request is that of a new client."""
 
 
 def text(words: str) -> dict[str, Any]:
@@ -128,12 +134,23 @@ def bill(patterns: Sequence[Pattern], shape: Shape, *, wraps: bool) -> tuple[flo
             "system": [system],
             "tools": [tool],
         }
-        reply = client.messages.create(messages=marked(messages, pattern), **fields)
+        given = marked(messages, pattern)
+        for message in given if shape.strings else ():
+            (block, *others) = message["content"]
+            if not others and block.keys() == {"type", "text"}:
+                message["content"] = block["text"]
+        reply = client.messages.create(messages=given, **fields)
         return [block.to_dict() for block in reply.content]
 
     with StrictProvider(answer, foreign=True) as provider:
         plain = anthropic_client(provider)
-        client = wrap(plain, options=SessionOptions(restore=False), fail_open=False) if wraps else plain
+        store = MemoryStore()
+
+        def open_client() -> Any:
+            options = SessionOptions(restore=False)
+            return wrap(plain, options=options, store=store, fail_open=False) if wraps else plain
+
+        client = open_client()
         for conversation in range(shape.conversations):
             early = [text(f"{at} {DOCUMENT}") for at in range(shape.early_documents)]
             messages = [{"role": "user", "content": [*early, text("Here follow documents.")]}]
@@ -146,6 +163,7 @@ def bill(patterns: Sequence[Pattern], shape: Shape, *, wraps: bool) -> tuple[flo
                 if shape.returns and number == shape.questions + shape.rounds - 2:
                     middle = max(len(messages) // 4 * 2, 2)
                     messages[middle:] = [question(shape, 1_000 + conversation, BEGIN)]
+                client = open_client() if shape.restarts else client
                 blocks = ask(client, messages, patterns[number % len(patterns)])
                 if shape.drops and len(messages[-1]["content"]) > shape.documents:
                     messages[-1]["content"] = [one for one in messages[-1]["content"] if DOCUMENT not in str(one)]
@@ -180,6 +198,8 @@ SHAPES = st.builds(
     examples=st.integers(0, 3),
     drops=st.booleans(),
     returns=st.booleans(),
+    strings=st.booleans(),
+    restarts=st.booleans(),
 )
 ENDS = Pattern(2, False, 0, False, True, False, False, False)
 BEFORE_QUESTIONS = Pattern(0, False, 1, False, False, False, False, False)
@@ -201,6 +221,8 @@ EXAMPLES = Pattern(0, False, 0, True, False, False, False, False)
 @example([STABLE], Shape(1, 0, 8, 0, 2, 0, 0, drops=True))
 @example([ENDS], Shape(1, 0, 8, 0, 2, 0, 0, drops=True))
 @example([STABLE], Shape(2, 1, 4, 0, 1, 1, 1, drops=True))
+@example([Pattern(2, False, 0, False, True, True, False, False)], Shape(1, 0, 8, 12, 0, 0, 0, strings=True))
+@example([BEFORE_QUESTIONS], Shape(1, 0, 6, 0, 0, 1, 0, restarts=True))
 @example([ENDS, BEFORE_QUESTIONS, STABLE], Shape(1, 2, 5, 0, 1, 0, 1, drops=True, returns=True))
 def test_no_marks_cost_more_than_with_the_callers_own_client(patterns: list[Pattern], shape: Shape) -> None:
     (own, _), (ours, refused) = (bill(patterns, shape, wraps=wraps) for wraps in (False, True))
@@ -217,13 +239,24 @@ def test_no_marks_cost_more_than_with_the_callers_own_client(patterns: list[Patt
     parallel=st.integers(1, 12),
     window=st.sampled_from([None, 12_000, 24_000, 48_000]),
     strategy=st.sampled_from(["priced", "basic", "agentrail/tool_results"]),
+    marks_first=st.booleans(),
+    restarts=st.booleans(),
 )
-@example(2, (True, True), [400, 1_500, *[50] * 20], 6, None, "priced")
+@example(2, (True, True), [400, 1_500, *[50] * 20], 6, None, "priced", False, False)
+@example(1, (True, False), [50] * 30, 5, 12_000, "priced", True, True)
 def test_what_is_cached_before_a_compaction_is_read_from_the_cache(
-    ends: int, fields: tuple[bool, bool], sizes: list[int], parallel: int, window: int | None, strategy: str
+    ends: int,
+    fields: tuple[bool, bool],
+    sizes: list[int],
+    parallel: int,
+    window: int | None,
+    strategy: str,
+    marks_first: bool,
+    restarts: bool,
 ) -> None:
     """Also where the caller uses all four marks: one of two that move gives way for this request."""
     in_system, in_tools = fields
+    marks_first = marks_first and not (ends == 2 and in_system)
     pattern = Pattern(ends, False, 0, False, in_system, in_tools, False, False)
     turns = 0
 
@@ -235,15 +268,15 @@ def test_what_is_cached_before_a_compaction_is_read_from_the_cache(
     system = [text(f"Be brief. {at}") | (pattern.mark() if in_system else {}) for at in range(2 - in_tools)]
     tool = TOOL | (pattern.mark() if in_tools else {})
     with StrictProvider(answer, foreign=True) as provider:
-        client = wrap(
-            anthropic_client(provider),
-            options=SessionOptions(restore=False),
-            window=window,
-            strategy=strategy,
-            fail_open=False,
-        )
-        messages: list[Any] = [{"role": "user", "content": [text(BEGIN)]}]
+        store = MemoryStore()
+        options = SessionOptions(restore=False)
+        make: Any = partial(wrap, options=options, window=window, strategy=strategy, store=store, fail_open=False)
+        client = make(anthropic_client(provider))
+        document = text("Where?") | (pattern.mark() if marks_first else {})
+        messages: list[Any] = [{"role": "user", "content": [document, text(BEGIN)]}]
         for number, size in enumerate(sizes):
+            if restarts and number % 3 == 2:
+                client = make(anthropic_client(provider))
             reply = client.messages.create(
                 model="claude-sonnet-5",
                 max_tokens=500,

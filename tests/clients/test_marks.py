@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lading import verify
+from lading.audit.replay import rebuild_body
 from lading.audit.snapshots import build_snapshot, load_trail
 from lading.clients import wrap
 from lading.economics import Rates, Usage
@@ -252,6 +253,24 @@ def drop_documents(turns: int) -> Iterator[Call]:
 
 
 @pytest.mark.parametrize("tail", ["", "Today is Friday."])
+@pytest.mark.parametrize("mark", [SHORT, HOUR, SHORT | {"ttl": "5m"}, {"ttl": "1h"} | SHORT])
+def test_requests_with_marks_are_rebuilt_byte_for_byte(mark: Any, tail: str, tmp_path: Path) -> None:
+    with StrictProvider(lambda _: Say("Stone."), foreign=True) as provider:
+        providers = [lambda _: tail] if tail else []
+        client = wrap(anthropic_client(provider), store=tmp_path, providers=providers).lading.session("one")
+        messages = [user(text(DOCUMENT, mark), text("Why?"))]
+        for number in range(3):
+            messages = [*messages, REPLY, user(text(f"And {number}?", mark))] if number else messages
+            client.messages.create(model="claude-sonnet-5", max_tokens=100, messages=messages)
+        client.close()
+        sent = [request.raw for request in provider.requests]
+    with open_sqlite(tmp_path) as store:
+        rebuilt = [rebuild_body(store, tenant="default", session="one", call=call) for call in (1, 2, 3)]
+        assert not [one for one in verify(store, tenant="default", session="one") if one.problem]
+    assert rebuilt == sent
+
+
+@pytest.mark.parametrize("tail", ["", "Today is Friday."])
 def test_the_mark_behind_which_the_caller_drops_text_is_where_it_is_given(tail: str, tmp_path: Path) -> None:
     calls = list(drop_documents(6))
     with StrictProvider(lambda _: Say("Stone."), foreign=True) as provider:
@@ -358,7 +377,8 @@ def test_marks_of_messages_that_share_an_item_are_on_their_own_blocks() -> None:
     messages = [own_words("one"), own_words("two")]
     (encoded,) = [*anthropic.WIRE.write(messages, CARD)]
     group = EncodedGroup(messages, [encoded], b"")
-    located = [(GroupEnd(0, 1), PlacedMark(HOUR)), (GroupEnd(0, 2), PlacedMark(SHORT, path=(0,)))]
+    hour, short = map(json.dumps, (HOUR, SHORT))
+    located = [(GroupEnd(0, 1), PlacedMark(hour)), (GroupEnd(0, 2), PlacedMark(short, path=(0,)))]
     write = partial(anthropic.WIRE.write, card=CARD)
     written = write_marked([group], located, scheme=SCHEME, last={}, write=write)
     assert [block["cache_control"] for block in written[0][-1].wire_messages[0]["content"]] == [HOUR, SHORT]

@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import Any
 from weakref import WeakMethod
 
+from lading import jsonbytes
 from lading.exchange.bodies import DIGEST_BYTES
 from lading.exchange.history import Opening, RequestHistory, name_conversation
 from lading.exchange.marks import limit_marks, place_marks
@@ -141,7 +142,7 @@ class ClientConversation:
         marks = place_marks(given, history.items, find=lambda at: session.find_entry(at - history.offset).index)
         session.mark(marks)
         fields |= {} if own is None else {scheme.field: own}
-        return fields, next((one.mark for one in marks if one.entry is None), None)
+        return fields, next((jsonbytes.load(one.mark) for one in marks if one.entry is None), None)
 
     def _choose(self, given: Message, issued: Message | None) -> Message:
         """Return a reply as the provider gave it, unless the caller has it in another form."""

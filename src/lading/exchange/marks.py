@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from lading import jsonbytes
 from lading.request.marks import PlacedMark
 from lading.wire.layout import DEEPEST_MARK, LAST_BLOCK, BlockPath, CacheMarks, list_blocks, read_ttl
 
@@ -56,5 +57,5 @@ def place_marks(given: GivenMarks, items: Sequence[Any], *, find: Callable[[int]
     for (at, *inner), mark in given.items():
         path = LAST_BLOCK if inner == [len(list_blocks(items[at])) - 1] else tuple(inner)
         is_end = at == len(items) - 1 and path in (LAST_BLOCK, ())
-        placed.append(PlacedMark(mark, path, None if is_end else find(at)))
+        placed.append(PlacedMark(jsonbytes.dump(mark).decode(), path, None if is_end else find(at)))
     return tuple(placed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -53,7 +53,9 @@ class RequestBuilder:
         """The same with the cache marks of ``mark``."""
         self._marked: MarkedGroups = {}
         self.cached: set[str] = set()
-        """Links of ``prompt_chain`` at whose ends earlier requests had cache marks."""
+        """Links of ``prompt_chain`` at whose ends requests that were answered had cache marks,"""
+        self.marked_ends: set[str] = set()
+        """and those of the newest request."""
         self._starts: list[int] = []
         self._kept: dict[tuple[int, ...], EncodedGroup] = {}
         """Groups removed since the last ``show``, by the identity of their messages, for reuse."""
@@ -149,6 +151,11 @@ class RequestBuilder:
         self.ends.append(self.ends[-1] + tokens)
 
     @property
+    def own_mark(self) -> Any:
+        """The cache mark in a field of its own, for all of the request; None without one."""
+        return self._envelope.get(self.wire.layout.marks.field) if self.wire.layout.marks else None
+
+    @property
     def envelope(self) -> Mapping[str, Any]:
         """Every field of the body but its items."""
         return self._envelope
@@ -161,41 +168,46 @@ class RequestBuilder:
         """Set the cache marks of the request that shows this view."""
         if (scheme := self.wire.layout.marks) is None:
             return
-        if self._envelope.get(scheme.field):
-            self.cached.add(self.prompt_chain[-1])
+        self.marked_ends = {self.prompt_chain[-1]} if self.own_mark else set()
         if marks:
             located, write = self._locate(marks, view), partial(self.wire.write, card=self.card)
             self._marked = write_marked(self.groups, located, scheme=scheme, last=self._marked, write=write)
             self.sent = [self._marked[at][-1] if at in self._marked else one for at, one in enumerate(self.groups)]
-            self.cached.update(self._link_end(end) for end, one in located if one.path == LAST_BLOCK)
+            self.marked_ends.update(self._link_end(end) for end, one in located if one.path == LAST_BLOCK)
+
+    def remember(self, positions: Iterable[int]) -> None:
+        """Treat these positions of the view as ends of earlier requests that are in the cache."""
+        ends = filter(None, (self._find_end(position - 1) for position in positions))
+        self.cached.update(map(self._link_end, ends))
 
     def add_mark(self, marks: tuple[PlacedMark, ...], view: View, *, may_replace: bool) -> tuple[PlacedMark, ...]:
         """Return these marks with one at the end of the longest cached prefix, if the provider would not find that:
         it looks for such ends only in some blocks before each mark. ``may_replace``: where there is no room for one
         more, it is in place of one that is not the last."""
         scheme = self.wire.layout.marks
-        own = self._envelope.get(scheme.field) if scheme else None
+        own = self.own_mark
         if scheme is None or not scheme.look_back or not self.cached or not (marks or own):
             return marks
         ends = (
             GroupEnd(at, messages)
             for at in range(len(self.groups) - 1, -1, -1)
             for messages in range(len(self.groups[at].messages), 0, -1)
+            # Others, such as changes of the tools, may not bear a mark.
+            if self.groups[at].messages[messages - 1].role in ("user", "tool")
         )
         if (end := next((one for one in ends if self._link_end(one) in self.cached), None)) is None:
             return marks
         located = self._locate(marks, view) if marks else []
-        later = [one for one in located if one[0] >= end]
+        later = [one for one in located if one[0] > end or (one[0] == end and one[1].path == LAST_BLOCK)]
         searched = later[0][0].group if later else len(self.groups) - 1
         position = self._starts[end.group] + end.messages + self._leading - len(self.front) - 1
         is_found = (later or own) and self._count_blocks(end, searched) < scheme.look_back
         if is_found or position < self._systems:
             return marks
         # None before it lives shorter, and none behind it longer (A21).
-        added = PlacedMark(later[0][1].mark if later else own or marks[-1].mark, entry=view.items[position].entry)
-        field = jsonbytes.dump(scheme.field) + b":"
-        data = (self._opening, *(group.data for group in self.groups))
-        if sum(one.count(field) for one in data) + len(marks) < scheme.most:
+        mark = later[0][1].mark if later else jsonbytes.dump(own).decode() if own else marks[-1].mark
+        added = PlacedMark(mark, entry=view.items[position].entry)
+        if scheme.count([self._envelope, *self._envelope.values()]) + len(marks) < scheme.most:
             return (*marks, added)
         # A mark behind what changed is not read; one before it is not needed here.
         spare = [one for _, one in (*later, *located) if own or one is not located[-1][1]]
@@ -203,14 +215,16 @@ class RequestBuilder:
 
     def _locate(self, marks: Sequence[PlacedMark], view: View) -> LocatedMarks:
         """Return the marks with the messages at whose ends, or in which, they are, in the order of these."""
-        located: LocatedMarks = []
-        for one in marks:
-            position = find_position(one, view)
-            position += (len(self.front) if position >= self._systems else 0) - self._leading
-            if 0 <= position < self._length:
-                at = bisect_right(self._starts, position) - 1
-                located.append((GroupEnd(at, position - self._starts[at] + 1), one))
-        return sorted(located, key=itemgetter(0))
+        ends = ((self._find_end(find_position(one, view)), one) for one in marks)
+        return sorted(((end, one) for end, one in ends if end), key=itemgetter(0))
+
+    def _find_end(self, position: int) -> GroupEnd | None:
+        """Return the end of the item at a position of the view; None in the envelope."""
+        position += (len(self.front) if position >= self._systems else 0) - self._leading
+        if not 0 <= position < self._length:
+            return None
+        at = bisect_right(self._starts, position) - 1
+        return GroupEnd(at, position - self._starts[at] + 1)
 
     def _link_end(self, end: GroupEnd) -> str:
         """Return the link of the prompt that ends there."""

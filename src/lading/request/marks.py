@@ -7,13 +7,14 @@ shows that message now, or on the request's end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from lading import jsonbytes
+from lading.history.log import Edit, Entry
 from lading.history.view import View
 from lading.messages import Message
 from lading.wire.layout import LAST_BLOCK, BlockPath, CacheMarks, list_blocks
@@ -22,7 +23,8 @@ from lading.wire.layout import LAST_BLOCK, BlockPath, CacheMarks, list_blocks
 class PlacedMark(Struct, frozen=True, omit_defaults=True):
     """A cache mark of one request."""
 
-    mark: Any
+    mark: str
+    """As JSON: a manifest keeps the order of its fields."""
     path: BlockPath = LAST_BLOCK
     """As of ``CacheMarks.put``."""
     entry: int | None = None
@@ -57,6 +59,19 @@ def find_position(one: PlacedMark, view: View) -> int:
     return (len(view) if one.entry is None else view.span(one.entry, one.entry)[1]) - 1
 
 
+def list_answered_ends(view: View, entries: Sequence[Entry], *, edits: Sequence[Edit]) -> Iterator[int]:
+    """Yield the positions of a view at which answered requests ended, if nothing before them has changed since."""
+    earlier, newest = sorted(edits, key=lambda edit: -edit.first), 0
+    for position, item in enumerate(view.items):
+        if not view.starts_entry(position) or entries[item.entry].message.role != "assistant":
+            continue
+        while earlier and earlier[-1].first < item.entry:
+            newest = max(newest, earlier.pop().call)
+        # A session has at most one reply for each call.
+        if newest <= entries[item.entry].round:
+            yield position
+
+
 def write_marked(
     groups: Sequence[EncodedGroup], located: LocatedMarks, *, scheme: CacheMarks, last: MarkedGroups, write: Write
 ) -> MarkedGroups:
@@ -77,7 +92,7 @@ def _write(group: EncodedGroup, marks: LocatedMarks, scheme: CacheMarks, *, writ
         start = count_blocks(before[-1]) if len(before) == len(of) else 0
         end, last = count_blocks(of[-1]), len(of) - 1
         at = (start + one.path[0] if 0 <= one.path[0] < end - start else end - 1,) if one.path else ()
-        items[last] = scheme.put(items[last], one.mark, path=(*at, *one.path[1:]))
+        items[last] = scheme.put(items[last], jsonbytes.load(one.mark), path=(*at, *one.path[1:]))
     return EncodedGroup(group.messages, items, b",".join(map(jsonbytes.dump, items)))
 
 

@@ -71,8 +71,11 @@ def _is_hidden(part: Part, shown: Mapping[str, ToolCall]) -> bool:
 def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: bool = False) -> bool:
     """Whether a message is given in its known form; both have the same meaning. ``marked``: cache marks count."""
     if given.role != "assistant":
-        now, before = (jsonbytes.canonical(_encode(one, wire, card, marked=marked)) for one in (given, known))
-        return now == before
+        now, before = (_encode(one, wire, card, marked=marked) for one in (given, known))
+        if wire.layout.marks and wire.layout.marks.look_back:
+            # A text is a list of one block while it has a mark: the same prompt.
+            now, before = (_list_texts(one, wire.layout.items.field) for one in (now, before))
+        return jsonbytes.canonical(now) == jsonbytes.canonical(before)
     if _keeps(given.template or {}, known.template or {}):
         if given.parts == known.parts:
             return True
@@ -102,6 +105,15 @@ def _encode(message: Message, wire: Wire, card: Card, *, marked: bool) -> dict[s
         return body
     beside = layout.strip({"content": body.get(layout.system)})["content"]
     return {layout.system: beside, layout.items.field: list(map(layout.strip, body[layout.items.field]))}
+
+
+def _list_texts(body: dict[str, Any], field: str) -> dict[str, Any]:
+    """Return a body whose items have lists of blocks in place of texts."""
+    items = [
+        {**one, "content": [{"type": "text", "text": one["content"]}]} if isinstance(one["content"], str) else one
+        for one in body[field]
+    ]
+    return {**body, field: items}
 
 
 def _normalize_calls(message: Message) -> Message:

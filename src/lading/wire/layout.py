@@ -130,6 +130,15 @@ class CacheMarks(Struct, frozen=True):
         changed = any(new is not old for new, old in zip(blocks, content, strict=True))
         return {**item, "content": blocks} if changed else item
 
+    def count(self, value: Any, *, levels: int = DEEPEST_MARK) -> int:
+        """Count the marks on an item, its blocks and theirs; of a list, on those of its items."""
+        if isinstance(value, list):
+            return sum(self.count(item) for item in value)
+        if not isinstance(value, dict) or not levels:
+            return 0
+        inner = sum(self.count(block, levels=levels - 1) for block in list_blocks(value))
+        return inner + (value.get(self.field) is not None)
+
     def put(self, item: Any, mark: Any, *, path: BlockPath = LAST_BLOCK) -> Any:
         """Return the item with a mark, unless one is there; the same object if no block can have one.
         ``path``: indices of a block and of blocks in it; empty: the item itself. If that block does not exist, it
