@@ -46,8 +46,8 @@ LINE_CALLS = {"session": 473, "client": 867}
 LINE_STATE = 13
 LINE_LINES = {"session": 8_930, "client": 12_220}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 47_370
-SOURCE_LINES = 68_110
+LOWER_FLOORS_LINES = 47_450
+SOURCE_LINES = 68_250
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

@@ -115,6 +115,25 @@ def marked(messages: list[Any], pattern: Pattern) -> list[Any]:
     return sent
 
 
+def ask(client: Anthropic, messages: list[Any], pattern: Pattern, *, strings: bool) -> list[dict[str, Any]]:
+    """The blocks of the reply to these messages with the caller's marks; ``strings``: as in ``Shape``."""
+    system = text("Be brief. " * 600) | (pattern.mark(first=True) if pattern.in_system else {})
+    tool = TOOL | (pattern.mark(first=True) if pattern.in_tools else {})
+    fields: dict[str, Any] = {
+        "model": "claude-sonnet-5",
+        "max_tokens": 500,
+        "system": [system],
+        "tools": [tool],
+    }
+    given = marked(messages, pattern)
+    for message in given if strings else ():
+        (block, *others) = message["content"]
+        if not others and block.keys() == {"type", "text"}:
+            message["content"] = block["text"]
+    reply = client.messages.create(messages=given, **fields)
+    return [block.to_dict() for block in reply.content]
+
+
 def bill(patterns: Sequence[Pattern], shape: Shape, *, wraps: bool) -> tuple[float, int]:
     """What the conversations cost, and how many requests were refused. Requests have the patterns in turns."""
     turns = number = 0
@@ -124,23 +143,6 @@ def bill(patterns: Sequence[Pattern], shape: Shape, *, wraps: bool) -> tuple[flo
         turns += 1
         calls = shape.parallel if number >= shape.questions else 0
         return Say("Stone.", tuple(Use("read", {"path": f"{turns}/{at}"}) for at in range(calls)))
-
-    def ask(client: Anthropic, messages: list[Any], pattern: Pattern) -> list[dict[str, Any]]:
-        system = text("Be brief. " * 600) | (pattern.mark(first=True) if pattern.in_system else {})
-        tool = TOOL | (pattern.mark(first=True) if pattern.in_tools else {})
-        fields: dict[str, Any] = {
-            "model": "claude-sonnet-5",
-            "max_tokens": 500,
-            "system": [system],
-            "tools": [tool],
-        }
-        given = marked(messages, pattern)
-        for message in given if shape.strings else ():
-            (block, *others) = message["content"]
-            if not others and block.keys() == {"type", "text"}:
-                message["content"] = block["text"]
-        reply = client.messages.create(messages=given, **fields)
-        return [block.to_dict() for block in reply.content]
 
     with StrictProvider(answer, foreign=True) as provider:
         plain = anthropic_client(provider)
@@ -164,7 +166,7 @@ def bill(patterns: Sequence[Pattern], shape: Shape, *, wraps: bool) -> tuple[flo
                     middle = max(len(messages) // 4 * 2, 2)
                     messages[middle:] = [question(shape, 1_000 + conversation, BEGIN)]
                 client = open_client() if shape.restarts else client
-                blocks = ask(client, messages, patterns[number % len(patterns)])
+                blocks = ask(client, messages, patterns[number % len(patterns)], strings=shape.strings)
                 if shape.drops and len(messages[-1]["content"]) > shape.documents:
                     messages[-1]["content"] = [one for one in messages[-1]["content"] if DOCUMENT not in str(one)]
                 messages.append({"role": "assistant", "content": blocks})
