@@ -163,8 +163,8 @@ def bill(patterns: Sequence[Pattern], shape: Shape, *, wraps: bool) -> tuple[flo
             messages.append(question(shape, conversation, BEGIN))
             for number in range(shape.questions + shape.rounds):
                 if shape.returns and number == shape.questions + shape.rounds - 2:
-                    middle = max(len(messages) // 4 * 2, 2)
-                    messages[middle:] = [question(shape, 1_000 + conversation, BEGIN)]
+                    asked = [at for at in range(2, len(messages), 2) if "text" in messages[at]["content"][-1]]
+                    messages[asked[len(asked) // 2] :] = [question(shape, 1_000 + conversation, BEGIN)]
                 client = open_client() if shape.restarts else client
                 blocks = ask(client, messages, patterns[number % len(patterns)], strings=shape.strings)
                 if shape.drops and len(messages[-1]["content"]) > shape.documents:

@@ -201,11 +201,12 @@ class RequestBuilder:
         later = [one for one in located if one[0] > end or (one[0] == end and one[1].path == LAST_BLOCK)]
         searched = later[0][0].group if later else len(self.groups) - 1
         position = self._starts[end.group] + end.messages + self._leading - len(self.front) - 1
-        is_found = (later or own) and self._count_blocks(end, searched) < scheme.look_back
-        if is_found or position < self._systems:
+        # Without a mark behind it, the caller has what follows neither read from the cache nor written to it.
+        is_wanted = (later or own) and self._count_blocks(end, searched) >= scheme.look_back
+        if not is_wanted or position < self._systems:
             return marks
         # None before it lives shorter, and none behind it longer (A21).
-        mark = later[0][1].mark if later else jsonbytes.dump(own).decode() if own else marks[-1].mark
+        mark = later[0][1].mark if later else jsonbytes.dump(own).decode()
         added = PlacedMark(mark, entry=view.items[position].entry)
         if scheme.count([self._envelope, *self._envelope.values()]) + len(marks) < scheme.most:
             return (*marks, added)
