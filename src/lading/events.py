@@ -298,8 +298,8 @@ class Unpacked(Struct, frozen=True, tag_field="event", tag=True):
     """Conversations of this kind are sent unchanged. Once for each kind and client."""
 
     what: str
-    """An endpoint that is not packed, or the field by which a request continues a conversation stored at the
-    provider."""
+    """An endpoint that is not packed, the field by which a request continues a conversation stored at the provider,
+    or what else keeps such requests from being packed."""
     advice: str
     """How to have them packed."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from lading.clients import genai
 from lading.clients.lading import Lading
-from lading.clients.transport import SESSION_HEADER, make_packing_client, report_websockets
+from lading.clients.transport import SESSION_HEADER, make_packing_client, make_preparing
 from lading.compaction import DEFAULT, Strategy, When, apply_options
 from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.errors import InputError, LoopStopped
@@ -109,7 +109,7 @@ def wrap(
         "copy": copy,
         "with_options": copy,
         "__module__": kind.__module__,
-        "_prepare_url": report_websockets(kind, conversations),
+        **make_preparing(kind, conversations),
     }
     packed.__class__ = type(kind.__name__, (kind,), own)
     return packed

@@ -24,8 +24,9 @@ from lading.exchange.call import find_wire_by_path, report_unpacked
 from lading.exchange.conversations import Conversations
 from lading.exchange.effects import Deliver, Effect, ExchangeSteps, Fetch, Pause, Read, Response, Send
 from lading.exchange.exchange import exchange
-from lading.request.summary_calls import CALLER
+from lading.request.summary_calls import CALLER, Caller
 from lading.session.async_session import in_thread
+from lading.wire import Wire
 
 SESSION_HEADER = "x-lading-session"
 """Header with the session name of a request; removed before the request is sent."""
@@ -35,6 +36,11 @@ _OF_CONTENT = _REPLACED | {"content-type", "content-encoding", "idempotency-key"
 _DECODED = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 _ONE: Mapping[str, Any] = MappingProxyType({"stream": True, "follow_redirects": False})
 """How the original client sends: the packing client follows redirects, so that its responses have their history."""
+_SIGNING_SCHEMES = ("aws4-", "signature ", "hmac-")
+_OF_SIGNED_BODY = frozenset(
+    {"content-digest", "digest", "content-md5", "x-amz-content-sha256", "x-content-sha256", "x-ms-content-sha256"}
+)
+"""Headers with a digest of the body."""
 
 
 class Transport:
@@ -45,12 +51,12 @@ class Transport:
 
     def handle_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
-        wire = find_wire_by_path(self.conversations, request.method, path=request.url.path)
+        wire = _find_wire(self.conversations, request)
         name = _take_name(request)
         if wire is None:
             return self._inner.send(request, **_ONE)
         steps = exchange(self.conversations, request.read(), wire=wire, name=name, path=request.url.path)
-        flight = _HttpExchange(self._http, request, steps)
+        flight = _HttpExchange(self._http, request, steps, self.conversations)
         if (effect := self._advance(flight, None)) is None:
             return self._inner.send(request, **_ONE)
         while isinstance(effect, Send | Read | Fetch):
@@ -65,6 +71,7 @@ class Transport:
     def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next."""
         steps = flight.steps
+        around = CALLER.get()
         CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
@@ -81,7 +88,7 @@ class Transport:
         except BaseException as error:  # noqa: BLE001 - raised again by the exchange
             return steps.throw(error)
         finally:
-            CALLER.set(None)
+            CALLER.set(around)
 
     def _relay(self, flight: _HttpExchange, effect: Effect | None) -> Generator[bytes, None, None]:
         """Yield the bytes of a streamed answer."""
@@ -115,12 +122,12 @@ class AsyncTransport:
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
-        wire = find_wire_by_path(self.conversations, request.method, path=request.url.path)
+        wire = _find_wire(self.conversations, request)
         name = _take_name(request)
         if wire is None:
             return await self._inner.send(request, **_ONE)
         steps = exchange(self.conversations, await request.aread(), wire=wire, name=name, path=request.url.path)
-        flight = _HttpExchange(self._http, request, steps)
+        flight = _HttpExchange(self._http, request, steps, self.conversations)
         if (effect := await self._advance(flight, None)) is None:
             return await self._inner.send(request, **_ONE)
         while isinstance(effect, Send | Read | Fetch):
@@ -137,6 +144,7 @@ class AsyncTransport:
     async def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next. Steps that pack or store run in a thread."""
         steps = flight.steps
+        around = CALLER.get()
         CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
@@ -155,7 +163,7 @@ class AsyncTransport:
         except BaseException as error:  # noqa: BLE001 - raised again by the exchange
             return steps.throw(error)
         finally:
-            CALLER.set(None)
+            CALLER.set(around)
 
     async def aclose(self) -> None:
         """Close the original client and all sessions."""
@@ -172,9 +180,9 @@ class AsyncTransport:
 class _HttpExchange:
     """One call over an HTTP library: the caller's request and the newest response."""
 
-    def __init__(self, http: Any, request: Any, steps: ExchangeSteps) -> None:
+    def __init__(self, http: Any, request: Any, steps: ExchangeSteps, conversations: Conversations) -> None:
         self._http, self._request, self.steps = http, request, steps
-        self.caller = request.url, request.headers
+        self.caller = Caller(conversations, request.url, request.headers, CALLER.get())
         self.response: Any = None
         self.chunks: Any = None
 
@@ -234,8 +242,32 @@ def _read_retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
+def _find_wire(conversations: Conversations, request: Any) -> Wire | None:
+    """Return the provider format of a request; None if it is sent as it came."""
+    wire = find_wire_by_path(conversations, request.method, path=request.url.path)
+    if wire is None:
+        return None
+    if (around := CALLER.get()) and around.is_of(conversations):
+        # Packing it would ask the same function again, and so on without end.
+        advice = "Ask with lading.Session or another wrapped client in such a function to have it packed."
+        report_unpacked(conversations, "a call by a function that a request waits for", advice=advice)
+        return None
+    if _has_signed_body(request.headers):
+        advice = "Use an API key, which signs nothing, to have it packed, or lading.Session."
+        report_unpacked(conversations, "a request with a signed body", advice=advice)
+        return None
+    return wire
+
+
+def _has_signed_body(headers: Mapping[str, str]) -> bool:
+    """Whether a request is signed for its body, such as by AWS's SigV4: with another body it would be refused."""
+    scheme = headers.get("authorization", "").lower()
+    return scheme.startswith(_SIGNING_SCHEMES) or not _OF_SIGNED_BODY.isdisjoint(headers)
+
+
 def _take_name(request: Any) -> str:
-    """Remove the header with the session's name; the request that follows a redirect finds it in the extensions."""
+    """Move the header with the session's name to the extensions, where the request that follows a redirect finds it
+    too."""
     if name := request.headers.pop(SESSION_HEADER, ""):
         request.extensions[SESSION_HEADER] = name
     return str(request.extensions.get(SESSION_HEADER, ""))
@@ -259,14 +291,19 @@ def make_packing_client(inner: Any, conversations: Conversations) -> Any:
     raise TypeError(f"{type(inner).__name__} is not a client of httpx")
 
 
-def report_websockets(kind: Any, conversations: Conversations) -> Callable[[Any, str], Any]:
-    """Return the method by which an SDK's client prepares each URL. Only this sees a websocket's, such as that of
-    ``responses.connect``: what goes over it is no HTTP request, and is not packed."""
+def make_preparing(kind: Any, conversations: Conversations) -> Mapping[str, Callable[[Any, Any], Any]]:
+    """Return the methods by which an SDK's client prepares each URL and each request. Only the first sees a
+    websocket's, such as that of ``responses.connect``: what goes over it is no HTTP request, and is not packed. The
+    second removes the session's name, which is not sent, before some clients sign the headers."""
 
-    def prepare(client: Any, url: str) -> Any:
+    def prepare_url(client: Any, url: str) -> Any:
         prepared = kind._prepare_url(client, url)
         if prepared.scheme in ("ws", "wss"):
             report_unpacked(conversations, f"the websocket .../{prepared.path.rpartition('/')[2]}")
         return prepared
 
-    return prepare
+    def prepare_request(client: Any, request: Any) -> Any:
+        _take_name(request)
+        return kind._prepare_request(client, request)
+
+    return {"_prepare_url": prepare_url, "_prepare_request": prepare_request}

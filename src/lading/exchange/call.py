@@ -44,6 +44,7 @@ _UNPACKED = (
     ":batchGenerateContent",
 )  # fmt: skip
 """Path endings of conversation endpoints that no provider format supports."""
+_OTHER_ENDPOINTS = "Use chat.completions, responses or messages to have it packed, or lading.Session."
 
 
 class PackedCall:
@@ -258,9 +259,8 @@ def find_wire_by_path(conversations: Conversations, method: str, *, path: str) -
     return None
 
 
-def report_unpacked(conversations: Conversations, what: str) -> None:
-    """Report, once, that conversations over this endpoint are not packed."""
-    advice = "Use chat.completions, responses or messages to have it packed, or lading.Session."
+def report_unpacked(conversations: Conversations, what: str, *, advice: str = _OTHER_ENDPOINTS) -> None:
+    """Report, once, that conversations over this endpoint, or requests of this kind, are not packed."""
     conversations.report_once(Unpacked(what, advice))
 
 

@@ -37,8 +37,25 @@ from lading.wire import COMMON, Body, Wire, check, encode, find_default_wire, fi
 
 Ask: TypeAlias = Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]
 """Calls the summarizer."""
-CALLER: ContextVar[tuple[Any, Any] | None] = ContextVar("CALLER", default=None)
-"""URL and headers of the wrapped client's request that is being packed: a call of its own model has the same."""
+
+
+class Caller(Struct, frozen=True):
+    """A wrapped client's request that is being packed. A call of its own model has the same URL and headers."""
+
+    client: object
+    """The same object for all requests of the client and its copies."""
+    url: Any
+    headers: Any
+    outer: Caller | None = None
+    """The request that waits for the function of the caller which made this one."""
+
+    def is_of(self, client: object) -> bool:
+        """Whether a client made this request, or one around it."""
+        return self.client is client or (self.outer is not None and self.outer.is_of(client))
+
+
+CALLER: ContextVar[Caller | None] = ContextVar("CALLER", default=None)
+"""The request that this code is a part of, also in threads and tasks with a copy of its context."""
 _ENDPOINTS = ("/chat/completions", "/responses", "/v1/messages")
 """Paths below the base URL of an SDK's client; the layout of a provider format knows its own."""
 THINKING_TOKENS = 4_096
@@ -191,7 +208,7 @@ def _prepare_post(summarizer: Summarizer, asked: SummaryRequest, *, last: LastRe
     path = next((path for path in _ENDPOINTS if wire.layout.named(path) is not None), "")
     if not caller and not path:
         raise InputError(f"No SDK's client asks a model in the provider format {wire.name}. Give {_OTHERS}.")
-    url, headers = caller or (path, {})
+    url, headers = (caller.url, caller.headers) if caller else (path, {})
     body, tokens = extended or (_write_prompt(asked, model, wire=wire, card=card), None)
     options = {
         "headers": {key: value for key, value in headers.items() if not key.lower().startswith(_NOT_SENT_AGAIN)},
