@@ -41,13 +41,13 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 47, "client": 65}
-LINE_FUNCTIONS = {"session": 234, "client": 374}
+LINE_FUNCTIONS = {"session": 234, "client": 375}
 LINE_CALLS = {"session": 473, "client": 871}
 LINE_STATE = 13
-LINE_LINES = {"session": 8_930, "client": 12_260}
+LINE_LINES = {"session": 8_950, "client": 12_310}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 47_450
-SOURCE_LINES = 68_250
+LOWER_FLOORS_LINES = 47_500
+SOURCE_LINES = 68_300
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import Session
+from lading.audit.replay import verify
 from lading.events import Repaired
 from lading.stores.memory import MemoryStore
 from lading.wire import check
@@ -71,3 +72,63 @@ def test_an_empty_answer_of_chat_is_written_as_a_text_for_responses(said: dict[s
         assert check(pack.request, session.wire, card=session.settings.card, strict=True) == []
         assert b"[empty message]" in pack.body
         assert "empty_text" in [event.rule for event in pack.events if isinstance(event, Repaired)]
+
+
+HELLO = {"role": "user", "content": "Hello"}
+
+
+def blank(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("", ""),
+        ([], []),
+        ([blank("")], None),
+        ([blank(" "), blank("")], None),
+        ([blank("") | {"cache_control": {"type": "ephemeral"}}], None),
+        ("  ", None),
+        ([blank(""), blank("Be brief.")], [blank("Be brief.")]),
+    ],
+)
+def test_an_empty_prompt_of_anthropic_says_nothing(given: Any, sent: Any) -> None:
+    store = MemoryStore()
+    for _ in range(2):
+        with Session("claude-sonnet-5", store=store) as session:
+            session.add([*session.wire.read_system({"system": given}), *session.wire.read_items([HELLO])])
+            pack = session.pack(fields={"max_tokens": 100})
+            assert pack.request.get("system") == sent
+            assert check(pack.request, session.wire, card=session.settings.card, strict=True) == []
+    assert [outcome.problem for outcome in verify(store, tenant="default", session="session")] == ["", ""]
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+@pytest.mark.parametrize(
+    ("content", "sent"), [("", ""), (" ", " "), ([blank("")], [blank("")]), ([], ""), (None, "")]
+)
+def test_an_empty_prompt_of_chat_says_nothing(role: str, content: Any, sent: Any) -> None:
+    prompt = {"role": role, "content": content}
+    with Session("gpt-5-mini") as session:
+        pack = session.add([prompt, HELLO]).pack()
+        assert pack.request["messages"] == [prompt | {"content": sent}, HELLO]
+        assert check(pack.request, session.wire, card=session.settings.card, strict=True) == []
+
+
+@pytest.mark.parametrize("given", ["", [blank("")], " "])
+def test_an_empty_prompt_says_nothing_to_a_model_of_another_format(given: Any) -> None:
+    store = MemoryStore()
+    with Session("gpt-5-mini", store=store) as session:
+        session.add([{"role": "system", "content": given}, HELLO]).pack()
+    with Session("claude-sonnet-5", store=store) as session:
+        pack = session.pack(fields={"max_tokens": 100})
+        assert "system" not in pack.request
+        assert check(pack.request, session.wire, card=session.settings.card, strict=True) == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_empty_message_of_the_user_says_so(model: str) -> None:
+    with Session(model) as session:
+        pack = session.add([{"role": "user", "content": ""}]).pack(fields={"max_tokens": 100})
+        assert pack.request["messages"] == [{"role": "user", "content": "[empty message]"}]

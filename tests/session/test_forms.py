@@ -69,7 +69,7 @@ def is_no_change(how: str, path: tuple[str | int, ...], message: dict[str, Any])
         return False
     is_argument = "arguments" in path and how.startswith("blanks")
     is_empty = path == ("content",) and message["content"] is None
-    return is_argument or is_empty or how in ("added", "null", "type")
+    return is_argument or is_empty or how in ("null", "type")
 
 
 def exact(sent: Sent) -> str:

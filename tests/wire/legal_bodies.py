@@ -124,6 +124,7 @@ _chat_message = st.one_of(
             "tool_calls": st.none() | st.lists(_chat_call, max_size=2),
             "function_call": st.none() | _function,
             "reasoning_content": st.none() | words,
+            "reasoning": json_values,
             "refusal": st.none() | words,
             "annotations": json_values,
             **_name,

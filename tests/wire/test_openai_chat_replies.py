@@ -67,6 +67,18 @@ def test_reasoning_goes_back_to_the_server_that_sent_it() -> None:
     assert back["reasoning_details"] == [{"type": "reasoning.text"}]
 
 
+def test_reasoning_beside_reasoning_content_is_known_and_waits_for_an_echo() -> None:
+    body = chat_body("", "so", calls=[])
+    body["choices"][0]["message"] |= {"reasoning": "why"}
+    reply = REPLIES.read(body)
+    assert reply.message.parts[0] == Reasoning("why", template={"reasoning": "str"}, provenance="openai")
+    assert sent_back(reply.message) == {"role": "assistant", "content": "so"}
+    stream = REPLIES.stream({RESTORE})
+    pieces = [{"role": "assistant"}, {"reasoning": "wh"}, {"reasoning": "y"}, {"content": "so"}]
+    feed(stream, streamed(*pieces))
+    assert stream.reply().message == reply.message
+
+
 def test_a_refusal_keeps_its_words() -> None:
     body = chat_body("", None, calls=[])
     body["choices"][0]["message"]["refusal"] = "No."

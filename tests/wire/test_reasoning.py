@@ -180,6 +180,25 @@ def test_a_longer_text_keeps_start_and_end_seventy_to_thirty() -> None:
     assert tiny.text == "<thinking>abcabcabcabcabcab</thinking>"
 
 
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+@pytest.mark.parametrize("adapter", ["anthropic", "gemini", "openai", "deepseek"])
+def test_each_field_of_chat_obeys_the_policy(field: str, adapter: str) -> None:
+    given = {"role": "assistant", "content": "Hi.", field: "plan"}
+    (message,) = find_wire("openai_chat").read_items([given])
+    (kept,) = items(adapter, [message], policy=replace(AS_TEXT, as_text=False))
+    assert "plan" not in str(kept)
+    assert field not in kept or kept[field] == ""
+    (shown,) = items(adapter, [message])
+    assert (shown.get("content") or shown["parts"][0]["text"]) == f"{SHOWN}Hi."
+    assert items("openai", [message], policy=ReasoningPolicy()) == [given]
+
+
+def test_a_model_that_demands_its_reasoning_gets_it_from_either_field() -> None:
+    given = {"role": "assistant", "content": "Hi.", "reasoning": "plan"}
+    (message,) = find_wire("openai_chat").read_items([given])
+    assert items("deepseek", [message], policy=ReasoningPolicy()) == [given | {"reasoning_content": "plan"}]
+
+
 def test_text_is_never_read_back_as_reasoning() -> None:
     for name in WIRES:
         wire, card = find_wire(name), find_card("gpt-5")[0]

@@ -237,12 +237,11 @@ class Repairer:
 
     def _without_empty_texts(self, parts: list[Part], message: Message, repairs: list[Repair]) -> list[Part]:
         kept = [part for part in parts if not (isinstance(part, Text) and not part.text.strip())]
-        if parts == [] and message.results:
-            return parts
-        if kept and (len(kept) == len(parts) or not self._needs.no_empty_texts):
+        is_legal = bool(kept) or self._needs.may_be_blank(message) or (not parts and bool(message.results))
+        if is_legal and (len(kept) == len(parts) or not self._needs.no_empty_texts):
             return parts
         repairs.append(Repair("empty_text", f"empty text in a message of role {message.role}"))
-        return kept or [Text(EMPTY)]
+        return kept if is_legal else [Text(EMPTY)]
 
     def _repair_call(self, call: ToolCall, message: Message, repairs: list[Repair]) -> ToolCall:
         self._origin = message.origin

@@ -18,7 +18,7 @@ RULES: dict[str, str] = {
     "unanswered_call": "a call without a result gets a synthetic error result",
     "apart_result": "a result apart from its call is moved behind it where the provider format requires that",
     "orphan_result": "a result without an open call is shown as text of the user turn",
-    "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",
+    "empty_text": "empty text parts are left out; a message of nothing else says so, unless the format allows it",
     "empty_field": "an empty field that the provider format does not allow is removed or filled",
     "same_role_run": "consecutive messages of one role are joined where the dialect requires alternation",
     "system_place": "a system message in an illegal place is moved to the system prompt or a user message",
@@ -93,6 +93,8 @@ class Needs(Struct, frozen=True):
     """The wire joins neighbouring messages of one role; the repairer only reports them."""
     no_empty_texts: bool = False
     """An empty text is illegal even beside other parts."""
+    may_be_blank: Callable[[Message], bool] = lambda _message: False
+    """Whether this message may hold nothing, such as a system prompt: a word for it would be an instruction."""
     calls: CallNeeds = CallNeeds()
     tool_name: str = ""
     """Pattern of legal tool names; empty: any."""

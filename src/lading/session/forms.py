@@ -3,7 +3,8 @@
 ``match`` finds a message by its meaning; its form is what the provider reads. What the caller gives is sent, so
 another form replaces the known one. These differences are no other form, of all messages: the order of keys, and
 cache marks (``exchange/marks.py`` places them). Of replies, which SDKs write in ways of their own: empty fields,
-fields that are only added, 1 for true, and how the JSON of arguments is written.
+fields that only answers have and fields added inside the content, 1 for true, and how the JSON of arguments is
+written.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from lading.session.matching import fingerprint, normalize_arguments
 from lading.wire import Wire, encode
 from lading.wire.reasoning import find_adapter, name_issuer
 from lading.wire.translation import strip_content
+
+_EMPTY: tuple[Any, ...] = ("", [], {})
 
 
 def find_reformed(
@@ -76,22 +79,23 @@ def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: 
             # A text is a list of one block while it has a mark: the same prompt.
             now, before = (_list_texts(one, wire.layout.items.field) for one in (now, before))
         return jsonbytes.canonical(now) == jsonbytes.canonical(before)
-    if _keeps(given.template or {}, known.template or {}):
-        if given.parts == known.parts:
-            return True
-        # A caller may keep the pieces of a stream apart: their sizes are in the template.
-        known = replace(known, template=given.template)
-    if _list_reasoning(given) != _list_reasoning(known):
+    if given.parts == known.parts and given.template == known.template:
+        return True
+    said, kept = (_encode_reply(one, wire, card) for one in (given, known))
+    if _adds(said, kept, wire):
         return False
-    said, kept = (_encode(_normalize_calls(one), wire, card, marked=False) for one in (given, known))
-    return _keeps(strip_content(said), strip_content(kept))
+    if _keeps(given.template or {}, known.template or {}):
+        # A caller may keep the pieces of a stream apart: their sizes are in the template.
+        kept = _encode_reply(replace(known, template=given.template), wire, card)
+    return _keeps(said, kept)
 
 
 def _drop_earlier_reasoning(given: Message, reply: Message) -> Message:
     """Return a given reply without reasoning that its caller received before it, of replies whose only calls were
     answered here."""
     reasoning = [at for at, part in enumerate(given.parts) if isinstance(part, Reasoning)]
-    surplus = reasoning[: max(len(reasoning) - len(_list_reasoning(reply)), 0)]
+    received = sum(isinstance(part, Reasoning) for part in reply.parts)
+    surplus = reasoning[: max(len(reasoning) - received, 0)]
     if given.role != "assistant" or not surplus:
         return given
     kept = tuple(part for at, part in enumerate(given.parts) if at not in surplus)
@@ -116,6 +120,22 @@ def _list_texts(body: dict[str, Any], field: str) -> dict[str, Any]:
     return {**body, field: items}
 
 
+def _encode_reply(message: Message, wire: Wire, card: Card) -> list[Any]:
+    """Return the items of a reply, without what SDKs and callers add or omit."""
+    body = _encode(_normalize_calls(message), wire, card, marked=False)
+    return [strip_content(item) for item in body[wire.layout.items.field]]
+
+
+def _adds(given: list[Any], known: list[Any], wire: Wire) -> bool:
+    """Whether an item of a reply is given with a field that the known one does not have, or has empty, and that a
+    request may have."""
+    return any(
+        key not in wire.replies.answer_only and inner not in _EMPTY and before.get(key, "") in _EMPTY
+        for item, before in zip(given, known, strict=False)
+        for key, inner in item.items()
+    )
+
+
 def _normalize_calls(message: Message) -> Message:
     parts = (
         replace(part, arguments=normalize_arguments(part.arguments)) if isinstance(part, ToolCall) else part
@@ -124,16 +144,10 @@ def _normalize_calls(message: Message) -> Message:
     return message.with_parts(tuple(parts))
 
 
-def _list_reasoning(message: Message) -> list[tuple[str, str, str]]:
-    """List the reasoning of a reply, which its caller may leave out."""
-    parts = (part for part in message.parts if isinstance(part, Reasoning))
-    return [(part.text, part.signature or "", part.data or "") for part in parts]
-
-
 def _keeps(given: Any, known: Any) -> bool:
     """Whether a given value has everything that the known one has."""
     if isinstance(known, dict) and isinstance(given, dict):
-        return all(inner in ("", [], {}) or _keeps(given.get(key), inner) for key, inner in known.items())
+        return all(inner in _EMPTY or _keeps(given.get(key), inner) for key, inner in known.items())
     if isinstance(known, list) and isinstance(given, list):
         return len(given) == len(known) and all(map(_keeps, given, known))
     return bool(given == known)

@@ -175,6 +175,8 @@ class Replies(Struct, frozen=True):
     """The field of a response body with the request's usage."""
     error_event: Callable[[bytes], bytes] = error_event
     """Return the content of an error response as an event within a stream."""
+    answer_only: frozenset[str] = frozenset()
+    """Fields of an item that are no input of the API: an echo that adds only these is no other form of it."""
 
     def read_usage(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the usage in a response body; empty if it has none."""

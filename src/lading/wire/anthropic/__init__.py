@@ -79,6 +79,7 @@ def needs(card: Card) -> Needs:
         continues=partial(_is_continued, card),
         no_trailing_space=True,
         no_empty_texts=True,
+        may_be_blank=lambda message: message.role == "system" and not is_in_list(message),
         calls=CallNeeds(plain),
         tool_name=plain,
     )

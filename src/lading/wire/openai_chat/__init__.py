@@ -26,20 +26,22 @@ def needs(card: Card) -> Needs:
         alternation(card),
         repair_steps=(_fix_empty_fields,),
         continues=partial(_is_continued, card),
+        may_be_blank=lambda message: message.role == "system",
         calls=CallNeeds(rf"[A-Za-z0-9]{{{chars}}}" if chars else r"(?s:.){1,40}", chars, is_old_style),
         tool_name=r"[A-Za-z0-9_-]{1,64}",
     )
 
 
 def _fix_empty_fields(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
-    """Drop an empty ``tool_calls`` (C5), and add an empty content to a tool message without one, and to an answer
-    of reasoning alone (C6)."""
+    """Drop an empty ``tool_calls`` (C5), and write an empty string as the content of an empty message of the system
+    or a tool, and of an answer of reasoning alone (C6)."""
     del placement
     template = message.template if message.origin == NAME and message.template else {}
     fields = {key: code for key, code in template.items() if (key, code) != ("tool_calls", "empty_list")}
     empty = template.get("role") == "tool" and not any(result.parts for result in message.results)
     only_thought = template.get("role") == "assistant" and {*map(type, message.parts)} == {Reasoning}
-    if (empty or only_thought) and template.get("content") != "empty":
+    empty_prompt = bool(template) and message.role == "system" and not message.parts
+    if (empty or only_thought or empty_prompt) and template.get("content") != "empty":
         fields["content"] = "empty"
     if fields == template:
         return message, ()

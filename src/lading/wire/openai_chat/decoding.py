@@ -2,7 +2,8 @@
 
 Codes in a message's template: ``role`` is the provider's word (developer is decoded as system, function as tool),
 ``function_call`` is "call" if that old-style call is the message's only one; ``refusal`` and ``audio`` refer to a
-Text and an Opaque part whose template or value has no ``type``; for all others see ``templates``.
+Text and an Opaque part whose template or value has no ``type``; a ``Reasoning`` part with the template
+``IN_REASONING`` is the field ``reasoning``, any other ``reasoning_content``; for all others see ``templates``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from lading.models.card import Card
 from lading.wire.openai_chat.media import read_file, read_image
 from lading.wire.reasoning import find_issuer
 from lading.wire.templates import (
+    ABSENT,
     as_list,
     as_object,
     copy_json,
@@ -56,6 +58,9 @@ ROLES: Final[dict[str, Role]] = {
 
 NO_ARGUMENTS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 """The schema of a function without ``parameters``."""
+
+IN_REASONING: Final = {"reasoning": "str"}
+"""The template of a part that is the field ``reasoning``, of OpenRouter and vLLM."""
 
 CALL_FIELDS: Final = {"function": "arguments", "custom": "input"}
 """The types of tool calls, each with the field for the arguments."""
@@ -107,11 +112,16 @@ def _read_message(source: dict[str, Any], path: str, *, old_style_id: str) -> Me
 
 
 def _read_reasoning(source: dict[str, Any], path: str, codes: dict[str, Any]) -> tuple[Part, ...]:
-    if "reasoning_content" not in source:
-        return ()
-    value = source["reasoning_content"]
-    codes["reasoning_content"] = find_code(value, f"{path}.reasoning_content")
-    return () if value is None else (Reasoning(value, provenance=find_issuer(NAME)),)
+    parts: list[Part] = []
+    if "reasoning_content" in source:
+        value = source["reasoning_content"]
+        codes["reasoning_content"] = find_code(value, f"{path}.reasoning_content")
+        parts += [] if value is None else [Reasoning(value, provenance=find_issuer(NAME))]
+    value = source.get("reasoning", ABSENT)
+    if value is None or isinstance(value, str):
+        codes["reasoning"] = find_code(value, f"{path}.reasoning")
+        parts += [Reasoning(value, template=IN_REASONING, provenance=find_issuer(NAME))] if value else []
+    return tuple(parts)
 
 
 def _read_fields_beside(source: dict[str, Any], codes: dict[str, Any], path: str) -> Iterator[Part]:

@@ -23,7 +23,7 @@ from lading.messages import (
     user_text,
 )
 from lading.models.card import Card
-from lading.wire.openai_chat.decoding import CALL_FIELDS, NAME, NO_ARGUMENTS, ROLES
+from lading.wire.openai_chat.decoding import CALL_FIELDS, IN_REASONING, NAME, NO_ARGUMENTS, ROLES
 from lading.wire.openai_chat.media import write_file, write_image
 from lading.wire.templates import (
     ABSENT,
@@ -226,8 +226,7 @@ def _write_speakers(speakers: Sequence[Message], shown: Sequence[Image | File], 
         "content": write_content(pieces, template.get("content") if alone else None, otherwise=otherwise),
     }
     if role == "assistant":
-        values["reasoning_content"] = _write_reasoning(speakers, template, card)
-        values |= _write_calls(calls, template) | beside
+        values |= _write_reasoning(speakers, template, card) | _write_calls(calls, template) | beside
     return fill(template, values)
 
 
@@ -266,15 +265,25 @@ def _write_name(speakers: Sequence[Message], template: Template) -> Any:
     return name if _NAME.fullmatch(name) else ABSENT
 
 
-def _write_reasoning(speakers: Sequence[Message], template: Template, card: Card) -> Any:
-    """Encode ``reasoning_content``: for every message if the model requires it, else only if the message had it."""
+def _write_reasoning(speakers: Sequence[Message], template: Template, card: Card) -> dict[str, Any]:
+    """Encode ``reasoning_content`` and ``reasoning`` of a message that had them, and the first of every message if
+    the model requires it."""
     parts = [part for message in speakers for part in message.parts if isinstance(part, Reasoning)]
-    text = "\n\n".join(part.text for part in parts if part.text)
+    beside = [part for part in parts if part.template == IN_REASONING]
+    others = [part for part in parts if part.template != IN_REASONING]
+    fields: dict[str, Any] = {"reasoning_content": ABSENT}
     if card.conduct.reasoning_echo == "reasoning_content":
-        return text
-    if "reasoning_content" in template:
-        return text if parts else write_empty(template["reasoning_content"], otherwise=ABSENT)
-    return ABSENT
+        fields["reasoning_content"] = _join_reasoning(others or beside)
+    elif "reasoning_content" in template:
+        empty = write_empty(template["reasoning_content"], otherwise=ABSENT)
+        fields["reasoning_content"] = _join_reasoning(others) if others else empty
+    if (code := template.get("reasoning")) in ("str", "empty", "null"):  # Else a value of its own, of any type.
+        fields["reasoning"] = write_text(_join_reasoning(beside), code)
+    return fields
+
+
+def _join_reasoning(parts: Sequence[Reasoning]) -> str:
+    return "\n\n".join(part.text for part in parts if part.text)
 
 
 def _write_calls(calls: Sequence[tuple[Message, ToolCall]], template: Template) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from lading import jsonbytes
 from lading.history.log import Reported
 from lading.messages import Message
@@ -240,7 +242,8 @@ def _merge_item(items: list[Any], item: Any, *, levels: int) -> None:
 
 SENT_BACK: Final = ("refusal", "reasoning_content", "reasoning_details", "extra_content")
 """Fields of a message that are sent back unchanged: the text of a refusal, DeepSeek's and OpenRouter's reasoning,
-Google's signatures. Strict servers refuse all other fields of their replies."""
+Google's signatures. Strict servers refuse all other fields of their replies, which go back as the caller echoes
+them."""
 
 
 def read(body: Mapping[str, Any]) -> Reply:
@@ -263,7 +266,10 @@ def read(body: Mapping[str, Any]) -> Reply:
 
 def _read_choice(choice: Any, where: str) -> Message:
     source = as_object(as_object(choice, where).get("message"), f"{where}.message")
-    return decode({"messages": [_make_sendable(source)]}).messages[0]
+    message = decode({"messages": [_make_sendable(source)]}).messages[0]
+    # Known as reasoning, but sent only if the caller echoes it: some servers refuse the field that they reply with.
+    kept = {key: code for key, code in (message.template or {}).items() if key != "reasoning"}
+    return message if message.template == kept else replace(message, template=kept)
 
 
 def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
@@ -279,13 +285,19 @@ def stream(names: AbstractSet[str]) -> EditedStream:
     return EditedStream(StreamFormat(partial(CallEdits, names), ChunkCollector, read))
 
 
-REPLIES = Replies(read, without, stream, asks_usage={"stream_options": {"include_usage": True}})
+REPLIES = Replies(
+    read,
+    without,
+    stream,
+    asks_usage={"stream_options": {"include_usage": True}},
+    answer_only=frozenset({"annotations"}),
+)
 
 
 def _make_sendable(source: dict[str, Any]) -> dict[str, Any]:
     """Return the message in a form that requests may contain."""
     message: dict[str, Any] = {"role": "assistant", "content": source.get("content")}
-    message |= {key: source[key] for key in SENT_BACK if source.get(key) is not None}
+    message |= {key: source[key] for key in (*SENT_BACK, "reasoning") if source.get(key) is not None}
     calls = list(map(_make_call, objects_at(source, "tool_calls")))
     if calls:
         message["tool_calls"] = calls
