@@ -196,7 +196,7 @@ class Engine:
                 is_issued=is_issued or usage is not None or follows,
             )
             if message.role == "assistant":
-                self._request.cached |= self._request.marked_ends
+                self._request.cached.update(self._request.marked_ends)
         if (changed := self.history.take_refitted()) is not None:
             self._request.forget(changed)
         if usage is None:

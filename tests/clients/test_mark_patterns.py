@@ -302,3 +302,45 @@ def test_what_is_cached_before_a_compaction_is_read_from_the_cache(
 def test_a_request_with_more_marks_than_the_provider_takes_is_sent_with_fewer() -> None:
     pattern = Pattern(3, False, 2, False, True, True, False, False)
     assert bill([pattern], Shape(1, 0, 3, 2, 2, 0, 0), wraps=True)[1] == 0
+
+
+def test_a_mark_behind_a_reminder_gives_way_to_what_is_cached_before_a_compaction() -> None:
+    """The next request does not have the reminder, so the mark before it is the one that it needs."""
+    bills = list[float]()
+    for wraps in (False, True):
+        turns = 0
+
+        def answer(_: Any) -> Say:
+            nonlocal turns
+            turns += 1
+            return Say("Stone.", tuple(Use("read", {"path": f"{turns}/{at}"}) for at in range(5)))
+
+        mark = {"cache_control": {"type": "ephemeral"}}
+        system = [text("Be brief. " * 300) | mark, text("Be exact. " * 300) | mark]
+        with StrictProvider(answer, foreign=True) as provider:
+            plain = anthropic_client(provider)
+            client: Any = wrap(plain, options=SessionOptions(restore=False), fail_open=False) if wraps else plain
+            messages: list[Any] = [{"role": "user", "content": [text("Find the harbour.")]}]
+            for number in range(40):
+                sent: list[Any] = json.loads(json.dumps(messages))
+                sent[-1]["content"].append(text(f"<system-reminder>{number}</system-reminder>"))
+                for message in [one for one in sent if one["role"] == "user"][-2:]:
+                    message["content"][-1].update(mark)
+                reply = client.messages.create(
+                    model="claude-sonnet-5", max_tokens=500, system=system, tools=[TOOL], messages=sent
+                )
+                blocks = [block.to_dict() for block in reply.content]
+                results = [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": one["id"],
+                        "content": f"{one['input']} stone {number} " * 70,
+                    }
+                    for one in blocks
+                    if one["type"] == "tool_use"
+                ]
+                messages += [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+            bills.append(sum(issue.usage.cost(Rates(read=0.1, write=1.25)) for issue in provider.issues))
+            edits = sum(len(session.edits) for session in client.lading.sessions) if wraps else 0
+    assert edits
+    assert bills[1] <= bills[0]

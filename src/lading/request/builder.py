@@ -54,8 +54,10 @@ class RequestBuilder:
         self._marked: MarkedGroups = {}
         self.cached: set[str] = set()
         """Links of ``prompt_chain`` at whose ends requests that were answered had cache marks,"""
-        self.marked_ends: set[str] = set()
-        """and those of the newest request."""
+        self.marked_ends: dict[str, None] = {}
+        """and those of the newest request, in order."""
+        self._ends_stay = True
+        """Whether requests begin with all of the one before; not where each has a reminder that the next lacks."""
         self._starts: list[int] = []
         self._kept: dict[tuple[int, ...], EncodedGroup] = {}
         """Groups removed since the last ``show``, by the identity of their messages, for reuse."""
@@ -168,12 +170,15 @@ class RequestBuilder:
         """Set the cache marks of the request that shows this view."""
         if (scheme := self.wire.layout.marks) is None:
             return
-        self.marked_ends = {self.prompt_chain[-1]} if self.own_mark else set()
+        self.marked_ends = {}
         if marks:
             located, write = self._locate(marks, view), partial(self.wire.write, card=self.card)
             self._marked = write_marked(self.groups, located, scheme=scheme, last=self._marked, write=write)
             self.sent = [self._marked[at][-1] if at in self._marked else one for at, one in enumerate(self.groups)]
-            self.marked_ends.update(self._link_end(end) for end, one in located if one.path == LAST_BLOCK)
+            ends = (self._link_end(end) for end, one in located if one.path == LAST_BLOCK)
+            self.marked_ends = dict.fromkeys(ends)
+        if self.own_mark:
+            self.marked_ends[self.prompt_chain[-1]] = None
 
     def remember(self, positions: Iterable[int]) -> None:
         """Treat these positions of the view as ends of earlier requests that are in the cache."""
@@ -197,6 +202,8 @@ class RequestBuilder:
         )
         if (end := next((one for one in ends if self._link_end(one) in self.cached), None)) is None:
             return marks
+        if not may_replace and self.marked_ends:
+            self._ends_stay = self._link_end(end) == [*self.marked_ends][-1]
         located = self._locate(marks, view) if marks else []
         later = [one for one in located if one[0] > end or (one[0] == end and one[1].path == LAST_BLOCK)]
         searched = later[0][0].group if later else len(self.groups) - 1
@@ -212,6 +219,9 @@ class RequestBuilder:
             return (*marks, added)
         # A mark behind what changed is not read; one before it is not needed here.
         spare = [one for _, one in (*later, *located) if own or one is not located[-1][1]]
+        if not self._ends_stay:
+            # The next request will not have that end.
+            spare = [one for _, one in located[-1:]]
         return (*(one for one in marks if one is not spare[0]), added) if may_replace and spare else marks
 
     def _locate(self, marks: Sequence[PlacedMark], view: View) -> LocatedMarks:
