@@ -212,7 +212,12 @@ def test_copies_with_another_http_client_or_headers_stay_wrapped_and_named(name:
             asyncio.run(awaited(calls.create(**fields(wire))))
         assert [session.name for session in client.lading.sessions] == ["mine"]
         assert len(sent) == 1
-        assert provider.requests[-1].headers["x-team"] == "one"
+        # Closing a copy's HTTP client leaves the client that it was made from as it is.
+        asyncio.run(awaited(client.with_options(http_client=other).close()))
+        calls = client.chat.completions if wire == "openai_chat" else client.messages
+        asyncio.run(awaited(calls.create(**fields(wire))))
+        assert [session.name for session in client.lading.sessions] == ["mine"]
+        assert provider.requests[-2].headers["x-team"] == "one"
         assert not any("x-lading-session" in request.headers for request in provider.requests)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
@@ -227,3 +228,28 @@ def test_a_summarizer_that_asks_the_wrapped_client(background: bool) -> None:
         own = [request for request in provider.requests if "Summarize. " in str(request.body["messages"][0])]
     assert len(own) == len(calls) > 0
     assert len(made[0].lading.sessions) == 1
+
+
+def test_tasks_that_share_a_context_wait_for_no_request_of_each_other() -> None:
+    provider = Provider()
+
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        await asyncio.sleep(0.05)
+        return provider(request)
+
+    async def ask() -> None:
+        http = DefaultAsyncHttpxClient(transport=httpx2.MockTransport(answer))
+        client = wrap(AsyncOpenAI(api_key="k", base_url="http://here/v1", http_client=http))
+        context, loop = copy_context(), asyncio.get_running_loop()
+        asked = [
+            client.chat.completions.create(
+                model="gpt-4o-mini",
+                messages=[{"role": "user", "content": f"question {number}"}],
+                tools=[FUNCTION],  # type: ignore[list-item]
+            )
+            for number in range(6)
+        ]
+        await asyncio.gather(*(loop.create_task(one, context=context) for one in asked))
+
+    asyncio.run(ask())
+    assert sorted(provider.packed) == sorted(provider.asked) == [f"question {number}" for number in range(6)]

@@ -110,6 +110,10 @@ def test_what_an_sdk_signed_is_accepted_and_told_of_once(
     "headers",
     [
         {"authorization": "AWS4-ECDSA-P256-SHA256 Credential=A, Signature=x"},
+        {"authorization": "TC3-HMAC-SHA256 Credential=A, Signature=x"},
+        {"authorization": "ACS3-HMAC-SHA256 Credential=A, Signature=x"},
+        {"authorization": "SDK-HMAC-SHA256 Access=A, Signature=x"},
+        {"authorization": "HMAC A:x"},
         {"authorization": 'Signature version="1",keyId="k",headers="date x-content-sha256",signature="x"'},
         {"authorization": "HMAC-SHA256 SignedHeaders=x-ms-date&Signature=x"},
         {"content-digest": "sha-256=:x=:"},

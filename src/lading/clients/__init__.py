@@ -122,7 +122,7 @@ def _make_copy(kind: Any, conversations: Conversations) -> Callable[..., Any]:
     @wraps(kind.copy)
     def copy(client: Any, **changed: Any) -> Any:
         if (http_client := changed.get("http_client")) not in (None, client._client):
-            changed["http_client"] = make_packing_client(http_client, conversations)
+            changed["http_client"] = make_packing_client(http_client, conversations, is_copy=True)
         name = client.default_headers.get(SESSION_HEADER)
         if (headers := changed.get("set_default_headers")) is not None and name:
             changed["set_default_headers"] = {SESSION_HEADER: name, **headers}

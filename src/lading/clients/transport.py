@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import re
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
@@ -36,9 +37,17 @@ _OF_CONTENT = _REPLACED | {"content-type", "content-encoding", "idempotency-key"
 _DECODED = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 _ONE: Mapping[str, Any] = MappingProxyType({"stream": True, "follow_redirects": False})
 """How the original client sends: the packing client follows redirects, so that its responses have their history."""
-_SIGNING_SCHEMES = ("aws4-", "signature ", "hmac-")
+_SIGNING_SCHEME = re.compile(r"aws4-|tc3-|acs3-|signature\b|[\w-]*hmac\b", re.IGNORECASE)
 _OF_SIGNED_BODY = frozenset(
-    {"content-digest", "digest", "content-md5", "x-amz-content-sha256", "x-content-sha256", "x-ms-content-sha256"}
+    {
+        "content-digest",
+        "digest",
+        "content-md5",
+        "x-amz-content-sha256",
+        "x-content-sha256",
+        "x-ms-content-sha256",
+        "x-acs-content-sha256",
+    }
 )
 """Headers with a digest of the body."""
 
@@ -46,8 +55,9 @@ _OF_SIGNED_BODY = frozenset(
 class Transport:
     """The transport of an ``httpx.Client``."""
 
-    def __init__(self, inner: Any, http: Any, conversations: Conversations) -> None:
-        self._inner, self._http, self.conversations = inner, http, conversations
+    def __init__(self, inner: Any, http: Any, conversations: Conversations, *, is_copy: bool = False) -> None:
+        """``is_copy``: of a client whose sessions stay open when this one is closed."""
+        self._inner, self._http, self.conversations, self._is_copy = inner, http, conversations, is_copy
 
     def handle_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
@@ -70,25 +80,20 @@ class Transport:
 
     def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next."""
-        steps = flight.steps
-        around = CALLER.get()
-        CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
                 response = self._inner.send(flight.request(effect.body), **_ONE)
-                return steps.send(flight.receive(response, response.iter_bytes()))
+                return flight.step(flight.receive(response, response.iter_bytes()))
             if isinstance(effect, Fetch):
                 found = self._inner.send(flight.find(effect.id))
-                return steps.send(found.content if found.is_success else b"")
+                return flight.step(found.content if found.is_success else b"")
             if isinstance(effect, Pause):
                 time.sleep(effect.seconds)
             if effect is None or isinstance(effect, Pause):
-                return next(steps, None)
-            return steps.send(flight.response.read() if isinstance(effect, Read) else next(flight.chunks, None))
+                return flight.step(None)
+            return flight.step(flight.response.read() if isinstance(effect, Read) else next(flight.chunks, None))
         except BaseException as error:  # noqa: BLE001 - raised again by the exchange
-            return steps.throw(error)
-        finally:
-            CALLER.set(around)
+            return flight.steps.throw(error)
 
     def _relay(self, flight: _HttpExchange, effect: Effect | None) -> Generator[bytes, None, None]:
         """Yield the bytes of a streamed answer."""
@@ -105,7 +110,8 @@ class Transport:
     def close(self) -> None:
         """Close the original client and all sessions."""
         self._inner.close()
-        self.conversations.close()
+        if not self._is_copy:
+            self.conversations.close()
 
     def __enter__(self) -> Transport:
         return self
@@ -117,8 +123,9 @@ class Transport:
 class AsyncTransport:
     """The transport of an ``httpx.AsyncClient``; packing and storing run in threads."""
 
-    def __init__(self, inner: Any, http: Any, conversations: Conversations) -> None:
-        self._inner, self._http, self.conversations = inner, http, conversations
+    def __init__(self, inner: Any, http: Any, conversations: Conversations, *, is_copy: bool = False) -> None:
+        """``is_copy``: as for ``Transport``."""
+        self._inner, self._http, self.conversations, self._is_copy = inner, http, conversations, is_copy
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
@@ -143,32 +150,28 @@ class AsyncTransport:
 
     async def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next. Steps that pack or store run in a thread."""
-        steps = flight.steps
-        around = CALLER.get()
-        CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
                 response = await self._inner.send(flight.request(effect.body), **_ONE)
-                return steps.send(flight.receive(response, response.aiter_bytes()))
+                return flight.step(flight.receive(response, response.aiter_bytes()))
             if isinstance(effect, Fetch):
                 found = await self._inner.send(flight.find(effect.id))
-                return await in_thread(partial(steps.send, found.content if found.is_success else b""))
+                return await in_thread(partial(flight.step, found.content if found.is_success else b""))
             if isinstance(effect, Read):
-                return await in_thread(partial(steps.send, await flight.response.aread()))
+                return await in_thread(partial(flight.step, await flight.response.aread()))
             if isinstance(effect, Pause):
                 await asyncio.sleep(effect.seconds)
             elif effect and (chunk := await anext(flight.chunks, None)) is not None:
-                return steps.send(chunk)
-            return await in_thread(partial(next, steps, None))
+                return flight.step(chunk)
+            return await in_thread(partial(flight.step, None))
         except BaseException as error:  # noqa: BLE001 - raised again by the exchange
-            return steps.throw(error)
-        finally:
-            CALLER.set(around)
+            return flight.steps.throw(error)
 
     async def aclose(self) -> None:
         """Close the original client and all sessions."""
         await self._inner.aclose()
-        await asyncio.to_thread(self.conversations.close)
+        if not self._is_copy:
+            await asyncio.to_thread(self.conversations.close)
 
     async def __aenter__(self) -> AsyncTransport:
         return self
@@ -185,6 +188,15 @@ class _HttpExchange:
         self.caller = Caller(conversations, request.url, request.headers, CALLER.get())
         self.response: Any = None
         self.chunks: Any = None
+
+    def step(self, value: Any) -> Effect | None:
+        """Take the next step with what the last effect gave, or None. Functions of the caller that run in it see
+        which request it is a part of; nothing else does, also where tasks share a context."""
+        token = CALLER.set(self.caller)
+        try:
+            return next(self.steps, None) if value is None else self.steps.send(value)
+        finally:
+            CALLER.reset(token)
 
     def request(self, body: bytes) -> Any:
         """Return the caller's request with another body."""
@@ -261,8 +273,8 @@ def _find_wire(conversations: Conversations, request: Any) -> Wire | None:
 
 def _has_signed_body(headers: Mapping[str, str]) -> bool:
     """Whether a request is signed for its body, such as by AWS's SigV4: with another body it would be refused."""
-    scheme = headers.get("authorization", "").lower()
-    return scheme.startswith(_SIGNING_SCHEMES) or not _OF_SIGNED_BODY.isdisjoint(headers)
+    scheme = _SIGNING_SCHEME.match(headers.get("authorization", ""))
+    return scheme is not None or not _OF_SIGNED_BODY.isdisjoint(headers)
 
 
 def _take_name(request: Any) -> str:
@@ -276,9 +288,9 @@ def _take_name(request: Any) -> str:
 _TRANSPORTS = {"Client": Transport, "AsyncClient": AsyncTransport}
 
 
-def make_packing_client(inner: Any, conversations: Conversations) -> Any:
-    """Return an HTTP client that packs conversation calls and sends all requests through ``inner``. Raises
-    TypeError if ``inner`` is not a client of httpx."""
+def make_packing_client(inner: Any, conversations: Conversations, *, is_copy: bool = False) -> Any:
+    """Return an HTTP client that packs conversation calls and sends all requests through ``inner``. ``is_copy``:
+    closing it closes no session. Raises TypeError if ``inner`` is not a client of httpx."""
     # A client adds these when it makes a request, and ``inner`` does not add them again when it sends one.
     made = {"headers": inner.headers, "cookies": inner.cookies, "params": inner.params, "timeout": inner.timeout}
     # It makes the caller's responses; httpx has no public name for their encoding.
@@ -287,7 +299,8 @@ def make_packing_client(inner: Any, conversations: Conversations) -> Any:
     for kind in type(inner).__mro__:
         package, transport = kind.__module__.partition(".")[0], _TRANSPORTS.get(kind.__name__)
         if package.startswith("httpx") and transport:
-            return kind(transport=transport(inner, importlib.import_module(package), conversations), **made)
+            http = importlib.import_module(package)
+            return kind(transport=transport(inner, http, conversations, is_copy=is_copy), **made)
     raise TypeError(f"{type(inner).__name__} is not a client of httpx")
 
 
