@@ -41,13 +41,13 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 47, "client": 65}
-LINE_FUNCTIONS = {"session": 234, "client": 375}
-LINE_CALLS = {"session": 473, "client": 866}
+LINE_FUNCTIONS = {"session": 234, "client": 376}
+LINE_CALLS = {"session": 473, "client": 868}
 LINE_STATE = 13
-LINE_LINES = {"session": 8_950, "client": 12_310}
+LINE_LINES = {"session": 8_960, "client": 12_330}
 """Limits of what one warm request passes (``bench/line.py``)."""
 LOWER_FLOORS_LINES = 47_490
-SOURCE_LINES = 68_260
+SOURCE_LINES = 68_320
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

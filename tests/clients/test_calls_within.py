@@ -232,10 +232,14 @@ def test_a_summarizer_that_asks_the_wrapped_client(background: bool) -> None:
 
 def test_tasks_that_share_a_context_wait_for_no_request_of_each_other() -> None:
     provider = Provider()
+    all_wait = asyncio.Event()
 
     async def answer(request: httpx2.Request) -> httpx2.Response:
-        await asyncio.sleep(0.05)
-        return provider(request)
+        answered = provider(request)
+        if len(provider.asked) == 6:
+            all_wait.set()
+        await all_wait.wait()
+        return answered
 
     async def ask() -> None:
         http = DefaultAsyncHttpxClient(transport=httpx2.MockTransport(answer))
