@@ -22,6 +22,8 @@ from lading.messages import Message, Tool, ToolCall, ToolResult, tool_result, us
 from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
 from lading.testing.legality import find_violations
+from lading.tokens.affine import Factors
+from lading.tokens.calibration import ENOUGH, Calibration
 from lading.wire import WIRES
 from tests.engines import TOOLS, settings, template
 from tests.histories import said, tool_loop
@@ -43,6 +45,27 @@ def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(strategy: Strate
     assert (pack.violations, pack.tokens <= 2_000) == ((), True)
     assert any(isinstance(event, StrategyOverruled) for event in pack.events)
     assert [edit.kind for edit in engine.history.edits] == ["dropped"]
+
+
+def test_a_strategy_that_shows_more_messages_than_before_gets_the_room_that_these_leave() -> None:
+    """A message costs tokens beside those counted, and the first room is for five messages."""
+
+    def fill(view: View, pressure: Pressure) -> Compaction:
+        if len(view) < 5:
+            return Compaction()
+        each = user_text("x" * 40)
+        left = pressure.room_tokens - view.tokens_before(view.head) - view.items[-1].tokens
+        shown = (each,) * (left // pressure.count(each))
+        return Compaction((Draft("reshaped", 1, 3, shown, "filled", (HERE + "1-3",)),))
+
+    engine = Engine(settings(2_000, strategy=Strategy("fill", fill)))
+    engine.start_from(Calibration(factors=Factors(per_message=10.0), seen=ENOUGH))
+    words = "word " * 500
+    engine.append([user_text("Go."), said(words), user_text(words), said(words), user_text("On.")])
+    pack = engine.pack()
+    assert pack.tokens + 10 * len(engine.history.view) <= 2_000
+    assert [edit.kind for edit in engine.history.edits] == ["reshaped"]
+    assert not any(isinstance(event, StrategyOverruled) for event in pack.events)
 
 
 @st.composite

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from lading.addresses import RESTORE, parse
 from lading.compaction.clearing import MOST_NAME_CHARS, clear, is_worth_clearing
+from lading.history.log import Draft
 from lading.history.view import View, rebuild
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, histories, said, tool_loop
@@ -42,6 +43,14 @@ def test_a_result_without_a_name_and_several_in_one_message() -> None:
     ] * 2
     assert message.parts[2] is parts[2]
     assert (message.origin, message.template) == ("anthropic", {"k": 1})
+
+
+def test_results_that_one_edit_shows_of_several_entries_are_cleared_in_an_edit_of_these() -> None:
+    history = admitted([user_text("hi"), called("a"), answered("a", WORDS), said("ok"), user_text("on")])
+    several = tuple(history.view.messages[1:4])
+    history.apply(Draft("reshaped", 1, 3, several, "test", (address("1-3"),)), call=1)
+    (draft,) = clear(history.view, history.view.items, reason="test", pressure=pressure())
+    assert (draft.first, draft.last, draft.pointers) == (1, 3, (address("1-3"),))
 
 
 def test_small_results_stay() -> None:

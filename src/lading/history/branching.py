@@ -14,7 +14,8 @@ def copy_start(
     entries: Sequence[Entry], edits: Sequence[Edit], *, end: int, owner: tuple[str, str]
 ) -> tuple[list[Entry], list[Edit]]:
     """Return the entries before ``end``, and the edits of these alone, for the session of ``owner`` (tenant, name).
-    What was reported of calls stays with the session that made them. Relative addresses in texts stay true."""
+    Left out with an edit that reaches further are later ones of what it shows. What was reported of calls stays
+    with the session that made them. Relative addresses in texts stay true."""
 
     def copy(edit: Edit, index: int) -> Edit:
         pointers = tuple(
@@ -22,7 +23,13 @@ def copy_start(
         )
         return replace(edit, index=index, call=1, pointers=pointers)
 
-    within = [edit for edit in edits if edit.last < end]
+    within: list[Edit] = []
+    beyond: set[int] = set()
+    for edit in edits:
+        if edit.last < end and (edit.kind == "restated" or edit.first not in beyond):
+            within.append(edit)
+        else:
+            beyond.add(edit.first)
     return (
         [replace(entry, usage=None, reply_id="") for entry in entries[:end]],
         [copy(edit, index) for index, edit in enumerate(within)],

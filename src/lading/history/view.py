@@ -68,7 +68,7 @@ class View:
         *("_items", "_head", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
         *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "_payload", "_own_tools"),
-        *("_large", "_replies", "_summaries", "_newest_words"),
+        *("_large", "_replies", "_summaries", "_newest_words", "_lasts"),
         "__weakref__",
     )
     items: Sequence[Item] = _read("_items")
@@ -123,6 +123,8 @@ class View:
         self._admitted: dict[int, tuple[Message, ...]] = {}
         """How entries with a repair or a cut of their own are shown."""
         self._pinned: dict[int, tuple[Message, ...]] = {}
+        self._lasts: dict[int, int] = {}
+        """By first entry, the last one of the newest edit of several."""
         self._payload = -1
         self._restoring: set[str] = set()
         """Ids of calls of the session's own tools; an id means the newest call that has it."""
@@ -235,8 +237,7 @@ class View:
     def last_shown(self, entry: int) -> int:
         """Return the last log entry that the items of an entry show: a later one where an edit of several wrote
         them."""
-        start, end = self.span(entry, entry)
-        return self.last_entry(end) if any(item.kind in _FOLDED for item in self._items[start:end]) else entry
+        return min(self._lasts.get(entry, entry), self.last_entry(self.span(entry, entry)[1]))
 
     def with_message(self, item: Item, message: Message) -> tuple[Message, ...]:
         """Return the messages of the item's entry, with ``message`` in place of the item's own."""
@@ -259,7 +260,7 @@ class View:
         same._tokens, same._clearable = self._tokens.copy(), self._clearable.copy()
         same._replies, same._large = self._replies.copy(), self._large.copy()
         same._admitted, same._pinned = self._admitted.copy(), self._pinned.copy()
-        same._summaries = self._summaries.copy()
+        same._summaries, same._lasts = self._summaries.copy(), self._lasts.copy()
         same._derived = {}
         return same
 
@@ -296,6 +297,8 @@ class View:
             self._pinned[edit.first] = edit.replacement
 
     def _track_edit(self, edit: Edit) -> None:
+        if edit.first < edit.last:
+            self._lasts[edit.first] = edit.last
         if edit.first == edit.last and (edit.kind in ADMITTED or (edit.kind == "restated" and not edit.withdraws)):
             self._admitted[edit.first] = edit.replacement
             self._track_summary(edit.first, *edit.replacement)

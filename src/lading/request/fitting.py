@@ -28,6 +28,9 @@ from lading.request.transient import count_transient
 from lading.settings import Settings
 from lading.wire import Wire
 
+MOST_ATTEMPTS = 3
+"""Decisions of a strategy for one call and detail of the tools, each within less room than the one before."""
+
 
 class Conditions(NamedTuple):
     """The circumstances of a call."""
@@ -108,7 +111,8 @@ class Fitting(Struct, frozen=True, kw_only=True):
                 counts = layer_counts(plan.view, beside=beside, room_tokens=room, items=opening)
                 continue
             # The count of a request that diverges from the last one is less certain.
-            for room in dict.fromkeys((kept, min(kept, repacked))):
+            attempts = [*dict.fromkeys((kept, min(kept, repacked)))]
+            for room in attempts:
                 tried, events = plan.branch(), [*run.events]
                 account = self._decide(tried, state, room)
                 # Fewer messages leave more room: each has a fixed cost.
@@ -122,6 +126,9 @@ class Fitting(Struct, frozen=True, kw_only=True):
                     return FittedPlan(tried, state, self.offer, detail, account, max(room, fits) + beside_tokens)
                 counts = layer_counts(tried.view, beside=beside, room_tokens=room + beside_tokens)
                 run.drop_events(since=events)
+                # What the strategy shows again are more messages, which leave less room.
+                if room == attempts[-1] > fits and len(attempts) < MOST_ATTEMPTS:
+                    attempts.append(fits)
         room, name = totals(counts) + counts["slack"], self.settings.strategy_name
         raise make_window_error(counts, room, strategy=name, is_least=is_hopeless)
 

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lading
 from lading.audit.pointers import render_text
 from lading.compaction import Compaction
 from lading.history.history import History
 from lading.history.view import View
-from lading.messages import Message, Text, ToolCall, ToolResult, user_text
+from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.models.profiles import context_profile
 from lading.presets.reactive_agents.scored import STRATEGY, scored
-from tests.engines import packs, run, settings
+from tests.engines import TOOLS, packs, run, settings
 from tests.histories import said
 from tests.views import admitted, count, decided, paired, pairing_faults, pressure
 
@@ -140,6 +141,35 @@ def test_the_same_view_gives_the_same_decisions_after_reopening() -> None:
     grown = decided(STRATEGY, log.view, pressure=pressure(280))
     assert decided(STRATEGY, rebuilt, pressure=pressure(280)) == grown
     assert grown.drafts
+
+
+def test_a_loop_that_cannot_be_split_and_does_not_fit_is_cut_once_and_goes_on() -> None:
+    """Thinking makes a segment of the whole loop."""
+    thought = Reasoning("Let me see. " * 8, "c2ln")
+    loop = [
+        message
+        for at in range(30)
+        for message in (
+            Message("assistant", (thought, *(ToolCall(f"c{at}-{of}", "read", "{}") for of in range(3)))),
+            Message("user", tuple(ToolResult(f"c{at}-{of}", (Text("alpha7 beta12 " * 20),)) for of in range(3))),
+        )
+    ]
+    with lading.Session("claude-sonnet-5", window=12_000, strategy="reactive_agents/scored") as line:
+        line.add([user_text("Find the bug.")])
+        packed, edited = [], []
+        for at in range(0, len(loop), 2):
+            line.add(loop[at : at + 2])
+            packed.append(line.pack(TOOLS))
+            edited.append(len(line.edits))
+    assert [pack.violations for pack in packed] == [()] * 30
+    assert edited[0] == 0 < edited[-1] < len(loop) / 4
+
+
+def test_what_comes_back_can_be_cut_again() -> None:
+    log = admitted([user_text("Go."), *(m for number in range(9) for m in read(number, filler(number)))])
+    shown_after(log, decided(STRATEGY, log.view, pressure=pressure(250)))
+    shown_after(log, decided(STRATEGY, log.view, pressure=pressure(10_000)))
+    assert [item.entry for item in log.view.items] == [entry.index for entry in log.entries]
 
 
 def test_an_empty_view_asks_for_nothing() -> None:

@@ -39,11 +39,20 @@ DIGITS_TOKENS = 8
 class Segment(Struct, frozen=True):
     """Entries from one legal cut to the next, shown or left out as a whole."""
 
-    first: int
-    last: int
-    messages: tuple[Message, ...]
+    entries: tuple[tuple[int, tuple[Message, ...]], ...]
+    """Each with its visible messages."""
     tokens: int
     rank: Rank
+
+    @property
+    def first(self) -> int:
+        """The first entry."""
+        return self.entries[0][0]
+
+    @property
+    def last(self) -> int:
+        """The last entry."""
+        return self.entries[-1][0]
 
 
 class ScoreCache:
@@ -89,7 +98,9 @@ def scored(profile: ProfileLike | None = None, *, name: str = "reactive_agents/s
         )
         ranks = known.rank_entries(view, full_detail_steps=chosen.full_detail_steps)
         segments = list(_split_segments(view, pressure, known, ranks))
-        return Compaction(tuple(_draft_edits(view, pressure, segments)))
+        # What does not fit even alone can only be cut: it stays as it was cut before.
+        fits = view.tokens_before(view.head) + segments[-1].tokens <= pressure.room_tokens
+        return Compaction(tuple(_draft_edits(view, pressure, segments)) if fits else ())
 
     admit = partial(admit_capped, profile=profile)
     with_profile = None if profile is not None else partial(scored, name=name)
@@ -110,9 +121,7 @@ def _split_segments(view: View, pressure: Pressure, known: ScoreCache, ranks: di
         first, last = entries[0][0], entries[-1][0]
         pinned = [PINNED for _ in view.pinned_between(first, last)]
         yield Segment(
-            first,
-            last,
-            tuple(message for _, shown in entries for message in shown),
+            tuple(entries),
             sum(known.count_tokens(entry, shown, pressure=pressure) for entry, shown in entries),
             max([*pinned, *(ranks.get(entry, LOWEST) for entry, _ in entries)]),
         )
@@ -145,10 +154,10 @@ def _draft_edits(view: View, pressure: Pressure, segments: Sequence[Segment]) ->
     for is_kept, group in groupby(decided, key=lambda pair: pair[0]):
         run = [segment for _, segment in group]
         if is_kept:
-            for segment in run:
-                if not _is_shown(view, segment.first, segment.last, segment.messages):
-                    pointer = _write_pointer([segment], pressure)
-                    yield Draft("reshaped", segment.first, segment.last, segment.messages, REASON, (pointer,))
+            # Each entry alone: what one edit shows of several can neither be cut nor continued from within.
+            for entry, shown in (pair for segment in run for pair in segment.entries):
+                if not _is_shown(view, entry, entry, shown):
+                    yield Draft("reshaped", entry, entry, shown, REASON, (pressure.address(str(entry)),))
             continue
         users = [extract_words(message) for _, message in view.users_between(run[0].first, run[-1].last)]
         stated = find_statements(filter(None, reversed(users)))
