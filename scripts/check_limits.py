@@ -44,10 +44,10 @@ LINE_FILES = {"session": 47, "client": 65}
 LINE_FUNCTIONS = {"session": 234, "client": 376}
 LINE_CALLS = {"session": 473, "client": 868}
 LINE_STATE = 13
-LINE_LINES = {"session": 8_960, "client": 12_330}
+LINE_LINES = {"session": 8_970, "client": 12_340}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 47_490
-SOURCE_LINES = 68_320
+LOWER_FLOORS_LINES = 47_520
+SOURCE_LINES = 68_310
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"
