@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any
 
 import httpx2
 import pytest
-from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+from openai import APIConnectionError, AsyncOpenAI, DefaultAsyncHttpxClient
 
 from lading import ContextProvider, SessionOptions, Summarizer, wrap
 from lading.compaction.transforming import transforming
@@ -22,7 +23,7 @@ from lading.messages import Message
 from lading.session.loop_detection import LoopDetection
 from lading.testing import StrictProvider
 from tests.clients.agents import CLIENTS
-from tests.clients.mocks import over
+from tests.clients.mocks import chunks, over
 from tests.clients.summed import WINDOW, Worker, work
 from tests.replies import chat_reply
 from tests.waiting import happened, until
@@ -257,3 +258,35 @@ def test_tasks_that_share_a_context_wait_for_no_request_of_each_other() -> None:
 
     asyncio.run(ask())
     assert sorted(provider.packed) == sorted(provider.asked) == [f"question {number}" for number in range(6)]
+
+
+def test_a_call_that_is_made_while_a_cut_stream_is_reported_goes_out_as_it_was_made() -> None:
+    """Packed, it would be reported when it is cut too, and so on without end."""
+    provider = Provider()
+
+    class Cut(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield chunks("a")[:40]
+            raise httpx2.ReadError("cut")
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        provider(request)
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Cut())
+
+    def ask(text: str) -> None:
+        if len(provider.asked) < _MOST:
+            for _ in client.chat.completions.create(
+                model="gpt-4o-mini", messages=[{"role": "user", "content": text}], tools=[FUNCTION], stream=True
+            ):
+                pass
+
+    def explain(event: Event) -> None:
+        with suppress(APIConnectionError):
+            ask(f"explain {type(event).__name__}")
+
+    client: Any = wrap(over(answer), on_event=explain)
+    with pytest.raises(APIConnectionError):
+        ask("hello")
+    assert provider.packed == ["hello"]
+    assert "explain ReplyLost" in provider.asked
+    assert len(provider.asked) < 6

@@ -193,10 +193,10 @@ def test_each_field_of_chat_obeys_the_policy(field: str, adapter: str) -> None:
     assert items("openai", [message], policy=ReasoningPolicy()) == [given]
 
 
-def test_a_model_that_demands_its_reasoning_gets_it_from_either_field() -> None:
+def test_a_model_that_demands_its_reasoning_gets_it_once_in_the_field_that_is_given() -> None:
     given = {"role": "assistant", "content": "Hi.", "reasoning": "plan"}
     (message,) = find_wire("openai_chat").read_items([given])
-    assert items("deepseek", [message], policy=ReasoningPolicy()) == [given | {"reasoning_content": "plan"}]
+    assert items("deepseek", [message], policy=ReasoningPolicy()) == [given | {"reasoning_content": ""}]
 
 
 def test_text_is_never_read_back_as_reasoning() -> None:

@@ -93,7 +93,7 @@ class Transport:
                 return flight.step(None)
             return flight.step(flight.response.read() if isinstance(effect, Read) else next(flight.chunks, None))
         except BaseException as error:  # noqa: BLE001 - raised again by the exchange
-            return flight.steps.throw(error)
+            return flight.step(error)
 
     def _relay(self, flight: _HttpExchange, effect: Effect | None) -> Generator[bytes, None, None]:
         """Yield the bytes of a streamed answer."""
@@ -165,7 +165,7 @@ class AsyncTransport:
                 return flight.step(chunk)
             return await in_thread(partial(flight.step, None))
         except BaseException as error:  # noqa: BLE001 - raised again by the exchange
-            return flight.steps.throw(error)
+            return flight.step(error)
 
     async def aclose(self) -> None:
         """Close the original client and all sessions."""
@@ -190,10 +190,12 @@ class _HttpExchange:
         self.chunks: Any = None
 
     def step(self, value: Any) -> Effect | None:
-        """Take the next step with what the last effect gave, or None. Functions of the caller that run in it see
-        which request it is a part of; nothing else does, also where tasks share a context."""
+        """Take the next step with what the last effect gave (None, an error). Functions of the caller that run in it
+        see which request it is a part of; nothing else does, also where tasks share a context."""
         token = CALLER.set(self.caller)
         try:
+            if isinstance(value, BaseException):
+                return self.steps.throw(value)
             return next(self.steps, None) if value is None else self.steps.send(value)
         finally:
             CALLER.reset(token)

@@ -273,7 +273,7 @@ def _write_reasoning(speakers: Sequence[Message], template: Template, card: Card
     others = [part for part in parts if part.template != IN_REASONING]
     fields: dict[str, Any] = {"reasoning_content": ABSENT}
     if card.conduct.reasoning_echo == "reasoning_content":
-        fields["reasoning_content"] = _join_reasoning(others or beside)
+        fields["reasoning_content"] = _join_reasoning(others)
     elif "reasoning_content" in template:
         empty = write_empty(template["reasoning_content"], otherwise=ABSENT)
         fields["reasoning_content"] = _join_reasoning(others) if others else empty
