@@ -190,8 +190,8 @@ class _HttpExchange:
         self.chunks: Any = None
 
     def step(self, value: Any) -> Effect | None:
-        """Take the next step with what the last effect gave (None, an error). Functions of the caller that run in it
-        see which request it is a part of; nothing else does, also where tasks share a context."""
+        """Take the next step with what the last effect gave (None, an error). Functions of the caller that run in
+        it see which request it is a part of; nothing else does, also where tasks share a context."""
         token = CALLER.set(self.caller)
         try:
             if isinstance(value, BaseException):
