@@ -242,3 +242,20 @@ def test_a_branch_in_the_turn_of_a_payload_names_a_payload_of_its_own() -> None:
     assert "supersedes" in messages[-1]["content"]
     assert process.steps[-1] == "step-2"
     assert process.session._engine.recorder.task
+
+
+def test_of_many_closed_conversations_the_oldest_steps_end_with_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_STEPS", 1)
+    first = Process(name="first")
+    second = Process.__new__(Process)
+    second.__dict__ |= first.__dict__ | {"name": "second", "messages": [], "bodies": [], "names": []}
+    second.lading = Lading(None, first.conversations, name="second")
+    for process in (first, second):
+        process.lading.begin("step-2", task=TASK)
+        process.say("Compare the vendors.")
+        process.disturb("closed")
+    second.say()
+    assert not [event for event in first.events if isinstance(event, StepEnded)]
+    first.say()
+    assert [event for event in first.events if isinstance(event, StepEnded)] == [StepEnded(2, "42", "step-2")]
+    assert (first.steps, second.steps) == (["step-2", ""], ["step-2", "step-2"])

@@ -36,6 +36,7 @@ from lading.wire import Wire
 
 _MOST_OPEN = 256  # Open conversations; one that is closed is found again in the store.
 _MOST_LISTED = 1_000  # Stored names that are read to find a conversation.
+_MOST_STEPS = 4_096  # Steps of closed conversations; one whose step is forgotten goes on as after a restart.
 _MOST_TRIED = 64  # Stored conversations with the same start that are opened for one request.
 _MOMENT_S = 1.0  # Least time that a call waits for another process which uses the same conversation.
 
@@ -342,3 +343,5 @@ class Conversations:
             del self._open[session.name]
             if session.step_state is not None:
                 self._steps[session.name] = session.step_state
+                while len(self._steps) > _MOST_STEPS:
+                    del self._steps[next(iter(self._steps))]

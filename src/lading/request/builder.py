@@ -175,8 +175,7 @@ class RequestBuilder:
             located, write = self._locate(marks, view), partial(self.wire.write, card=self.card)
             self._marked = write_marked(self.groups, located, scheme=scheme, last=self._marked, write=write)
             self.sent = [self._marked[at][-1] if at in self._marked else one for at, one in enumerate(self.groups)]
-            ends = (self._link_end(end) for end, one in located if one.path == LAST_BLOCK)
-            self.marked_ends = dict.fromkeys(ends)
+            self.marked_ends = dict.fromkeys(self._link_end(end) for end, one in located if one.path == LAST_BLOCK)
         if self.own_mark:
             self.marked_ends[self.prompt_chain[-1]] = None
 
@@ -188,9 +187,8 @@ class RequestBuilder:
     def add_mark(self, marks: tuple[PlacedMark, ...], view: View, *, may_replace: bool) -> tuple[PlacedMark, ...]:
         """Return these marks with one at the end of the longest cached prefix, if the provider would not find that:
         it looks for such ends only in some blocks before each mark. ``may_replace``: where there is no room for one
-        more, it is in place of one that is not the last."""
-        scheme = self.wire.layout.marks
-        own = self.own_mark
+        more, it is in place of the one that is of least use in this request and the next."""
+        scheme, own = self.wire.layout.marks, self.own_mark
         if scheme is None or not scheme.look_back or not self.cached or not (marks or own):
             return marks
         ends = (
@@ -219,9 +217,8 @@ class RequestBuilder:
             return (*marks, added)
         # A mark behind what changed is not read; one before it is not needed here.
         spare = [one for _, one in (*later, *located) if own or one is not located[-1][1]]
-        if not self._ends_stay:
-            # The next request will not have that end.
-            spare = [one for _, one in located[-1:]]
+        # The next request reads up to the last mark, unless it will not have that end.
+        spare = spare if self._ends_stay else [one for _, one in located[-1:]]
         return (*(one for one in marks if one is not spare[0]), added) if may_replace and spare else marks
 
     def _locate(self, marks: Sequence[PlacedMark], view: View) -> LocatedMarks:
