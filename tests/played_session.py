@@ -17,6 +17,7 @@ from lading.jsonbytes import dump, dump_value, load
 from lading.messages import tool_result
 from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
+from lading.testing.anthropic import split_pieces
 from lading.testing.legality import find_unpaired
 from lading.wire import check, find_wire
 from tests.drawn import Fault
@@ -332,7 +333,7 @@ class Play:
             is_told = any(isinstance(event, FieldLeftOut | ToolsReduced) for event in pack.events)
             if self.is_plain and not is_told and edits == self.edits and said.why != _JOINED:
                 has_text = last.manifest.sent.transient or pack.manifest.sent.transient
-                if said.first_changed or not (has_text or pack.body.startswith(last.body[: -len(b"]}")])):
+                if said.first_changed or not (has_text or _goes_on(last, pack)):
                     self.fault("prefix", f"nothing was edited, and {said.first_changed!r}: {said.why!r}")
         self.edits = edits
 
@@ -341,6 +342,14 @@ class Play:
         if (found := Fault(kind, f"{what} ({self.wire})")) not in self.faults:
             self.note(f"FAULT {found}")
             self.faults.append(found)
+
+
+def _goes_on(last: Pack, pack: Pack) -> bool:
+    """Whether a request starts with all of the last one; cache marks are no part of what a provider reads."""
+    if last.manifest.sent.marks or pack.manifest.sent.marks:
+        before, now = ([piece.value for piece in split_pieces(load(one.body))] for one in (last, pack))
+        return now[: len(before)] == before
+    return pack.body.startswith(last.body[: -len(b"]}")])
 
 
 def _say(broken: Violation) -> str:
