@@ -41,13 +41,13 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 47, "client": 65}
-LINE_FUNCTIONS = {"session": 234, "client": 376}
-LINE_CALLS = {"session": 473, "client": 868}
+LINE_FUNCTIONS = {"session": 235, "client": 377}
+LINE_CALLS = {"session": 475, "client": 870}
 LINE_STATE = 13
-LINE_LINES = {"session": 8_970, "client": 12_340}
+LINE_LINES = {"session": 8_970, "client": 12_350}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 47_520
-SOURCE_LINES = 68_320
+LOWER_FLOORS_LINES = 47_640
+SOURCE_LINES = 68_440
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

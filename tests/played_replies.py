@@ -87,6 +87,8 @@ class Reply(NamedTuple):
     body: Any
     items: list[Item]
     calls: list[Call]
+    outputs: Sequence[Item] = ()
+    """What the caller's own shell, screen and editor answered at once: calls of OpenAI's own tools."""
 
 
 def _count_calls(mint: Mint) -> int:
@@ -172,6 +174,8 @@ def _answer_responses(mint: Mint, *, thinks: bool, usage: int) -> Reply:
     if mint.likely(0.1):
         action = {"type": "search", "query": "x"}
         items.append({"type": "web_search_call", "id": mint.id("ws_"), "status": "completed", "action": action})
+    kept = [_call_own_tool(mint) for _ in range(mint.chance.choice((1, 1, 2)) if mint.likely(0.15) else 0)]
+    items += [call for call, _ in kept]
     calls = [
         Call(mint.id("call_"), mint.chance.choice(mint.tools), "openai_responses")
         for _ in range(_count_calls(mint))
@@ -203,8 +207,28 @@ def _answer_responses(mint: Mint, *, thinks: bool, usage: int) -> Reply:
         mint.issued.led_to |= {item["id"]: reasoning for item in items[1:]}
     body = {"id": mint.id("resp_"), "object": "response", "status": "completed", "model": "gpt", "output": items}
     return Reply(
-        body | {"usage": {"input_tokens": usage, "output_tokens": 9, "total_tokens": usage + 9}}, items, calls
+        body | {"usage": {"input_tokens": usage, "output_tokens": 9, "total_tokens": usage + 9}},
+        items,
+        calls,
+        [output for _, output in kept],
     )
+
+
+def _call_own_tool(mint: Mint) -> tuple[Item, Item]:
+    """A call of one of OpenAI's own tools that the caller runs, and its output."""
+    ids, kind = {"call_id": mint.id("call_")}, mint.chance.choice(("shell", "apply_patch", "computer"))
+    if kind == "shell":
+        asked: Item = {"action": {"commands": [f"cat {mint.arguments('read')['path']}"]}}
+        result = {"stdout": mint.text(), "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+        output: Item = {"output": [result]}
+    elif kind == "computer":
+        asked = {"action": {"type": "type", "text": mint.text()}, "pending_safety_checks": []}
+        output = {"output": {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PNG}"}}
+    else:
+        asked = {"operation": {"type": "delete_file", "path": mint.arguments("read")["path"]}}
+        output = {"status": "completed", "output": mint.text()}
+    call = {"type": f"{kind}_call", "id": mint.id(f"{kind}_"), **ids, "status": "completed", **asked}
+    return call, {"type": f"{kind}_call_output", **ids, **output}
 
 
 def _answer_gemini(mint: Mint, *, thinks: bool, usage: int) -> Reply:

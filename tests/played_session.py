@@ -185,9 +185,9 @@ class Play:
         self.mint.tools = ("read", "shell", *(("restore",) if pointers else ()))
         self.mint.address = f"artifact://log/{self.chance.choice(pointers)[0].decode()}" if pointers else ""
         reply = ANSWERS[self.wire](self.mint, thinks=thinks, usage=int(pack.tokens * self.factor))
-        as_reply = reply.body if self.mint.likely(0.6) or not reply.items else None
+        is_reply = (self.mint.likely(0.6) or not reply.items) and not reply.outputs
         self.waiting = reply.calls
-        self.add(reply.items, as_reply=as_reply)
+        self.add([*reply.items, *reply.outputs], as_reply=reply.body if is_reply else None)
 
     def go_on(self) -> None:
         """The results of the calls, in any order and number, and perhaps words of the user."""

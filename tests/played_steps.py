@@ -106,8 +106,8 @@ def withdraw(play: Play) -> None:
     at = play.chance.choice(cuts[-4:])
     if play.session.withdraw(play.given[at].known):
         play.note(f"withdraw {play.given[at].known}")
-        play.gone |= {mark for one in play.given[at:] for mark in one.marks}
-        play.given, play.is_plain, play.waiting = play.given[:at], False, []
+        _leave(play, at)
+        play.is_plain, play.waiting = False, []
         play.add([write_user(play.mint, play.wire)], whole=False)
 
 
@@ -129,10 +129,16 @@ def edit(play: Play) -> None:
     if fork is not play.session:
         play.session.close()
         play.names[fork.name] = None
-    play.gone |= {mark for one in play.given[at:] for mark in one.marks}
-    known = max(len(fork.known) - 1, 0)
-    play.given = [*play.given[:at], Given([changed], marks, known)]
+    _leave(play, at)
+    play.given.append(Given([changed], marks, max(len(fork.known) - 1, 0)))
     play.session, play.last, play.is_plain, play.waiting = fork, None, False, []
+
+
+def _leave(play: Play, at: int) -> None:
+    """Go on from before what was handed in from here on; a result may have been handed in twice."""
+    kept = {mark for one in play.given[:at] for mark in one.marks}
+    play.gone |= {mark for one in play.given[at:] for mark in one.marks} - kept
+    play.given = play.given[:at]
 
 
 def _is_user(items: list[Any]) -> bool:

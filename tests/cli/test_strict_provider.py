@@ -44,7 +44,7 @@ call = first["tool_calls"][0]["id"]
 result = {"role": "tool", "tool_call_id": call, "content": "ok"}
 assert ask({**body, "messages": [hello, first, result]})["content"] == "Hello."
 """
-BREAKING = "ask({**body, 'messages': [hello, result]})\n"
+BREAKING = "ask({**body, 'messages': [hello, result]})\nprint('I am done.')\n"
 
 
 @pytest.fixture
@@ -75,6 +75,7 @@ def test_a_request_that_breaks_a_rule_is_named(tmp_path: Path, script: str) -> N
     assert ended.code == 1, ended.err
     assert [row["call"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert [broken["rule"] for row in rows for broken in row["violations"]] == ["C2"]
+    assert "I am done." in ended.err
 
 
 def test_the_command_decides_the_exit_code_where_it_fails(tmp_path: Path, script: str) -> None:

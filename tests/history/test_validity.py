@@ -1,9 +1,20 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 
-from lading.history.validity import INVARIANTS, OpenLoopWhole, blocks, legal_cuts, newest_block, open_loop
-from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
+from lading.history.validity import (
+    INVARIANTS,
+    OpenLoopWhole,
+    blocks,
+    is_paired,
+    legal_cuts,
+    newest_block,
+    open_loop,
+)
+from lading.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, histories, said
 from tests.views import apart, paired
 
@@ -111,3 +122,27 @@ def test_each_invariant_has_a_name_of_its_own() -> None:
     names = [invariant.name for invariant in (*INVARIANTS, OpenLoopWhole())]
     assert len(set(names)) == len(names)
     assert legal_cuts([]) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "output"),
+    [
+        ({"type": "shell_call", "call_id": "c", "id": "s"}, {"type": "shell_call_output", "call_id": "c"}),
+        ({"type": "local_shell_call", "call_id": "c", "id": "s"}, {"type": "local_shell_call_output", "id": "s"}),
+        (
+            {"type": "mcp_approval_request", "id": "m"},
+            {"type": "mcp_approval_response", "approval_request_id": "m", "approve": True},
+        ),
+    ],
+)
+def test_a_call_that_is_kept_whole_and_its_output_belong_together(
+    call: dict[str, Any], output: dict[str, Any]
+) -> None:
+    """Those of OpenAI's own tools that the caller runs, with words between them."""
+    asked, answered_ = Message("assistant", (Opaque(call),)), Message("tool", (Opaque(output),))
+    history = [user_text("go"), asked, user_text("And hurry."), answered_, said("yes")]
+    assert [*blocks(history)] == [(0, 1), (1, 4), (4, 5)]
+    assert is_paired(history)
+    assert not is_paired([*history[:1], *history[2:]])
+    assert not is_paired([*history[:3], *history[4:]])
+    assert is_paired([Message("assistant", (Opaque(call), Opaque(output)))])

@@ -85,6 +85,18 @@ def _r13(body: Body, _known: Known) -> Iterator[str]:
             yield from (item["call_id"] for _ in [0] if asked[item["call_id"]] == -1 and not _stored(body))
 
 
+def _r14(body: Body, _known: Known) -> Iterator[str]:
+    kinds = {"apply_patch_call", "computer_call", "shell_call", "tool_search_call"}
+    named = [item for item in _items(body) if isinstance(item.get("call_id"), str)]
+    calls = [(item["type"], item["call_id"]) for item in named if item["type"] in kinds]
+    outputs = [
+        (item["type"].replace("_output", ""), item["call_id"]) for item in named if "_output" in item["type"]
+    ]
+    answers = [(kind.replace("search", "search_call"), one) for kind, one in outputs]
+    yield from (one for kind, one in calls if (kind, one) not in answers)
+    yield from (one for kind, one in answers if kind in kinds and (kind, one) not in calls and not _stored(body))
+
+
 RULES: dict[str, Rule] = {
     "R1": _r1,
     "R2": _r2,
@@ -94,4 +106,5 @@ RULES: dict[str, Rule] = {
     "R6": _r6,
     "R7": _r7,
     "R13": _r13,
+    "R14": _r14,
 }

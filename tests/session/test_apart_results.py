@@ -262,3 +262,40 @@ def test_an_old_style_call_is_legal_in_each_format_and_its_result_has_its_style(
             if wire == "openai_chat":
                 assert not any(item["role"] == "tool" for item in pack.request["messages"])
     assert {outcome.problem for outcome in verify(store, tenant="default", session="session")} == {""}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_calls_of_openai_s_own_tools_come_back_with_their_outputs(other: str) -> None:
+    """Another format left both out and put the result beside its call."""
+    store = MemoryStore()
+    shell = {"type": "shell_call", "id": "sh_1", "call_id": "k", "action": {"commands": ["ls"]}}
+    found = {"type": "shell_call_output", "call_id": "k", "output": []}
+    with opened(store) as session:
+        session.add([user("Go."), shell, call(1), call(2), found, output(1), user(), output(2)])
+        legal(session)
+    with opened(store, other) as session:
+        assert b"shell_call left out" in legal(session).body
+        session.add({"role": "assistant", "content": "yes"})
+        session.add(user("More."))
+        legal(session)
+    with opened(store) as session:
+        pack = legal(session)
+        kinds = [item.get("type") for item in pack.request["input"]]
+        assert kinds.count("shell_call") == kinds.count("shell_call_output") == 1
+        assert pack.body.count(b"found 1") == pack.body.count(b"found 2") == 1
+
+
+def test_a_result_that_is_withdrawn_leaves_its_call_open() -> None:
+    """Another call was answered for a request before."""
+    with opened(MemoryStore()) as session:
+        session.add([user("Go."), call(1), call(2)])
+        session.add([output(2)])
+        assert repairs(legal(session)) == ["unanswered_call"]
+        session.add([output(1)])
+        legal(session)
+        session.add([{"role": "assistant", "content": "yes"}, user("More.")])
+        assert session.withdraw(2)
+        session.add(user("Something else."))
+        pack = legal(session)
+        assert pack.body.count(UNANSWERED.encode()) == 2
+        assert b"found" not in pack.body

@@ -27,6 +27,10 @@ def custom(name: Any, /, **more: Any) -> dict[str, Any]:
     return {"type": "custom_tool_call", "call_id": name, "name": "patch", "input": "x", **more}
 
 
+def hosted(tool: str, name: Any) -> dict[str, Any]:
+    return {"type": f"{tool}_call", "call_id": name}
+
+
 def output(name: Any, given: Any = "ok", kind: str = "function_call_output") -> dict[str, Any]:
     return {"type": kind, "call_id": name, "output": given}
 
@@ -95,6 +99,21 @@ LEGAL: Cases = {
         a_picture=body(USER, call("a"), output("a", [{"type": "input_image"}])),
     ),
     "R13": named(an_id_used_again=body(*LOOP, call("a"), output("a"))),
+    "R14": named(
+        apart=body(USER, hosted("shell", "a"), SAID, output("a", [], kind="shell_call_output")),
+        two=body(
+            USER,
+            hosted("computer", "a"),
+            hosted("apply_patch", "b"),
+            output("b", kind="apply_patch_call_output"),
+            output("a", {}, kind="computer_call_output"),
+        ),
+        by_the_server=body(
+            USER,
+            {"type": "tool_search_call", "call_id": None, "execution": "server"},
+            {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": []},
+        ),
+    ),
 }
 
 ILLEGAL: Cases = {
@@ -144,6 +163,20 @@ ILLEGAL: Cases = {
         an_output=body(USER, call("a"), output("a", [{"type": "output_text", "text": "x"}])),
     ),
     "R13": named(twice=body(*LOOP, output("a")), later=body(*LOOP, SAID, USER, output("a"))),
+    "R14": named(
+        last=body(USER, hosted("shell", "a")),
+        one_of_two=body(
+            USER, hosted("shell", "a"), hosted("shell", "b"), output("b", [], kind="shell_call_output"), SAID
+        ),
+        cut=body(USER, output("a", {}, kind="computer_call_output")),
+        of_another_tool=body(
+            USER,
+            hosted("shell", "a"),
+            output("a", kind="apply_patch_call_output"),
+            output("a", [], "shell_call_output"),
+        ),
+        searched=body(USER, {"type": "tool_search_output", "call_id": "a", "execution": "client", "tools": []}),
+    ),
 }
 
 
@@ -176,6 +209,7 @@ def test_every_rule_has_a_legal_and_an_illegal_case() -> None:
 @pytest.mark.parametrize("field", ["previous_response_id", "conversation"])
 def test_an_output_of_a_call_that_the_provider_stores_is_legal(field: str) -> None:
     assert check(body(output("a"), **{field: "r"})) == []
+    assert check(body(output("a", [], kind="shell_call_output"), **{field: "r"})) == []
     assert check(body(**{field: "r"})) == []
     assert check(body({"type": "item_reference", "id": "fc"}, output("a"))) == []
 
@@ -192,11 +226,14 @@ IDS: st.SearchStrategy[Any] = st.sampled_from(["a", "b", LONG, "", None, 5, [], 
 GIVEN: st.SearchStrategy[Any] = st.sampled_from(
     ["x", "", None, 5, {}, [], ["x"], [{"type": "input_text", "text": "x"}], [{"type": {}}]]
 )
-KINDS: st.SearchStrategy[Any] = st.sampled_from(["function_call_output", "custom_tool_call_output", [], "x"])
+KINDS: st.SearchStrategy[Any] = st.sampled_from(
+    ["function_call_output", "custom_tool_call_output", "shell_call_output", [], "x"]
+)
 ITEMS = st.lists(
     st.one_of(
         st.builds(call, IDS),
         st.builds(custom, IDS),
+        st.builds(hosted, st.sampled_from(["shell", "computer"]), IDS),
         st.builds(output, IDS, GIVEN, KINDS),
         st.builds(lambda own: reasoning(id=own), IDS),
         st.builds(lambda role, content: {"role": role, "content": content}, IDS, GIVEN),

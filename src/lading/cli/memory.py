@@ -193,8 +193,8 @@ def _forget_command(folder: str, /, ids: Sequence[str], yes: bool, **names: str)
 
 def _print_index(done: FolderIndex) -> None:
     say(
-        f"{format_count(done.files, 'file')}: {done.added:,} passages added, {done.changed:,} changed, "
-        f"{done.forgotten:,} forgotten, {done.unchanged:,} as before."
+        f"{format_count(done.files, 'file')}: {format_count(done.added, 'passage')} added, "
+        f"{done.changed:,} changed, {done.forgotten:,} forgotten, {done.unchanged:,} as before."
     )
     for path, reason in done.left_out:
         say(f"left out: {terminal.make_printable(path)}, as {reason}")

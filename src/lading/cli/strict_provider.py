@@ -22,6 +22,8 @@ from lading.testing.provider import StrictProvider
 from lading.testing.script_file import read_script
 
 _POLL_S = 0.05
+_STDERR = 2
+"""A file descriptor."""
 _KEY = "local"
 
 
@@ -42,7 +44,7 @@ _KEY = "local"
     help="Refuse longer prompts; default: the card's.",
 )
 @click.option("--foreign", is_flag=True, help="Accept calls and signatures that it did not issue.")
-@json_option("Print one line of JSON with the URL, then one for each request.")
+@json_option("Print one line of JSON with the URL, then one for each request; COMMAND prints to standard error.")
 def command(
     command_line: tuple[str, ...], file: str, port: int, window: int | None, foreign: bool, as_json: bool
 ) -> None:
@@ -60,7 +62,7 @@ def command(
       lading strict-provider --script script.json
       lading strict-provider --script script.json --port 8080 --window 32k --foreign
       lading strict-provider --script script.json -- python agent.py
-      lading strict-provider --script script.json --json -- npx agent | jq .violations
+      lading strict-provider --script script.json --json -- npx agent | jq '.violations[]?'
     """
     with terminal.report_errors():
         script = read_script(Path(file))
@@ -72,7 +74,9 @@ def command(
                 click.echo(terminal.encode_json_line({"url": provider.url}))
             else:
                 say(f"listening on {provider.url} (OpenAI's base URL: {provider.url}/v1)")
-            code = _serve(provider, command_line, _print_json if as_json else _print_line)
+            # With --json, what the command prints goes to standard error: standard output is JSON alone.
+            running = _start(command_line, provider.url, stdout=_STDERR if as_json else None)
+            code = _serve(provider, running, _print_json if as_json else _print_line)
         broken = sum(bool(answer.violations) for answer in provider.answers)
         if not as_json:
             said = f"{broken:,} broke a rule" if broken else "none broke a rule"
@@ -81,9 +85,10 @@ def command(
     sys.exit(code or (terminal.FOUND if broken else 0))
 
 
-def _serve(provider: StrictProvider, command_line: Sequence[str], show: Callable[[Request, Answer], None]) -> int:
+def _serve(
+    provider: StrictProvider, running: subprocess.Popen[bytes] | None, show: Callable[[Request, Answer], None]
+) -> int:
     """Print requests until the command ends, or an interrupt; return its exit code."""
-    running = _start(command_line, provider.url) if command_line else None
     shown, is_over = 0, False
     try:
         while not is_over:
@@ -99,9 +104,11 @@ def _serve(provider: StrictProvider, command_line: Sequence[str], show: Callable
     return running.wait() if running is not None else 0
 
 
-def _start(command_line: Sequence[str], url: str) -> subprocess.Popen[bytes]:
+def _start(command_line: Sequence[str], url: str, *, stdout: int | None) -> subprocess.Popen[bytes] | None:
+    if not command_line:
+        return None
     try:
-        return subprocess.Popen(command_line, env={**os.environ, **make_environment(url)})
+        return subprocess.Popen(command_line, env={**os.environ, **make_environment(url)}, stdout=stdout)
     except OSError as error:
         raise InputError(f"{command_line[0]} cannot be started: {error.strerror or error}") from error
 

@@ -10,7 +10,7 @@ from lading.compaction.cutting import carry_over, find_cut_points
 from lading.compaction.user_rules import RESTATED
 from lading.errors import LadingError
 from lading.history.log import Draft, EditKind
-from lading.history.validity import blocks, newest_block
+from lading.history.validity import blocks, is_paired, newest_block
 from lading.history.view import View
 from lading.messages import Message, user_text
 from lading.wire.coercion import as_messages
@@ -107,8 +107,7 @@ def _count_shared(one: Sequence[Message], other: Sequence[Message]) -> int:
 def _drop_unpaired(shown: Sequence[Message]) -> Iterator[Message]:
     """Yield the messages without results whose call is missing, and without calls that lack a result."""
     for start, end in blocks(shown):
-        calls = {call.id for call in shown[start].calls}
-        if calls == {result.call_id for message in shown[start:end] for result in message.results}:
+        if is_paired(shown[start:end]):
             yield from shown[start:end]
 
 

@@ -16,6 +16,7 @@ from lading.compaction.rewriting import draft_rewrite, read_answer
 from lading.effects import resolve
 from lading.errors import InputError
 from lading.history.log import Draft
+from lading.history.validity import list_kept_calls, list_kept_outputs
 from lading.history.view import View
 from lading.messages import Message, MessageLike
 from lading.validation import check
@@ -175,4 +176,4 @@ def _list_conversation(view: View, end: int) -> list[Message]:
 def _describe_structure(message: Message) -> tuple[object, ...]:
     """Return the parts of a message that a transform may not change: role and the ids of calls and results."""
     ids = ([call.id for call in message.calls], [result.call_id for result in message.results])
-    return message.role, *ids
+    return message.role, *ids, list_kept_calls(message), list_kept_outputs(message)

@@ -22,6 +22,7 @@ from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import T, attempt
 from lading.guard import describe_error
+from lading.history.validity import list_kept_calls
 from lading.messages import Message, Text, ToolResult
 from lading.request.manifest import Cause
 from lading.session.matching import fingerprint
@@ -65,6 +66,8 @@ class PackedCall:
         self.is_streamed = is_streamed
         self.unseen = 0
         """Number of replies with calls of own tools that were answered without the caller seeing them."""
+        self._before: Mapping[str, Any] = {}
+        """The last of these as the caller would see it, of which its answer may be the rest."""
         self.is_broken = False
         """Whether reading the answer failed, so that it is not recorded."""
         self._is_unsure = False
@@ -111,10 +114,11 @@ class PackedCall:
         return attempt(watched, failed, fail_open=self.fail_open)
 
     def count_own(self, reply: Reply) -> tuple[int, int]:
-        """Count the reply's calls of own tools, which the session answers, and the other calls."""
+        """Count the reply's calls of own tools, which the session answers, and those that the caller answers."""
         own = self.session.own_tools
         ours = sum(call.name in own for call in reply.message.calls) if own else 0
-        return ours, len(reply.message.calls) - ours
+        kept = list_kept_calls(reply.message) if ours else ()
+        return ours, len(reply.message.calls) - ours + len(kept)
 
     def answer_unseen(self, reply: Reply) -> bytes:
         """Answer a reply that the caller does not see; return the body of the next request."""
@@ -169,17 +173,17 @@ class PackedCall:
         if reply.choices > 1:
             return self._take_several(value, reply) or (self._write_usage(value) or data, None)
         ours, others = self.count_own(reply)
-        if not ours:
-            self.record(reply, reply.message)
-            return self._write_usage(value) or data, None
-        if not others and self.unseen <= MOST_UNSEEN:
-            body = self.answer_unseen(reply)
+        shown = replies.go_on(self._before, value)
+        if ours:
+            shown = replies.without(shown, self.session.own_tools)
+        if ours and not others and self.unseen <= MOST_UNSEEN:
+            body, self._before = self.answer_unseen(reply), shown
             self.conversation.spent = add_usage(self.conversation.spent, replies.read_usage(value))
             return b"", body
-        shown = replies.without(value, self.session.own_tools)
-        self.record(reply, replies.read(shown).message)
-        self.answer(reply)
-        return self._write_usage(shown) or jsonbytes.dump(shown), None
+        self.record(reply, reply.message if shown is value else replies.read(shown).message)
+        if ours:
+            self.answer(reply)
+        return self._write_usage(shown) or (data if shown is value else jsonbytes.dump(shown)), None
 
     def _take_several(self, value: dict[str, Any], reply: Reply) -> AnswerStep | None:
         """Take several answers, of which the caller gives one back, so none is recorded. If one only asks for

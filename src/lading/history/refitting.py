@@ -57,12 +57,12 @@ def _draft_refit(
     """
     items, first = plan.view.items, plan.view.items[start]
     shown = tuple(item.message for item in items[start : plan.view.span(first.entry, first.entry)[1]])
-    is_raw = len(shown) == 1 and first.kind in (None, "repaired")
+    raw_at = _find_raw(find_form(first.entry), shown) if first.kind in (None, "repaired") else -1
     before = items[start - 1].message if start else None
     repairs: list[Repair] = []
     found: list[Message] = []
-    for now in shown:
-        form = find_form(first.entry) if is_raw else now
+    for at, now in enumerate(shown):
+        form = find_form(first.entry) if at == raw_at else now
         # What needed no repair then is as the provider issued it.
         is_issued = same_format and first.kind is None
         placement = Placement(before, first.entry, repairer.uses_tools, is_issued)
@@ -76,6 +76,15 @@ def _draft_refit(
         # The encoder leaves out reasoning of another format: the message is the same, and shows less.
         return None, repairs if first.kind is None else ()
     return draft_shown(first, tuple(found), repairs=repairs, edits=plan.edits, when=REFITTED), repairs
+
+
+def _find_raw(message: Message, shown: Sequence[Message]) -> int:
+    """Return which of the messages shown for an entry is its own; -1 for none. Beside an assistant's message stand
+    the results of its calls that were apart, or missing, and a turn that opens."""
+    if len(shown) == 1:
+        return 0
+    found = (at for at, one in enumerate(shown) if one.role == "assistant" == message.role)
+    return next(found, -1)
 
 
 def fit(plan: Plan, step: RepairStep, *, entries: int) -> None:

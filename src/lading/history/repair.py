@@ -136,11 +136,10 @@ class Repairer:
                 named = next(calls)
                 part = replace(part, id=named.id, name=named.name)
             elif isinstance(part, ToolResult):
-                name = self._fit_name(part.name) if part.name else part.name
-                part = replace(part, call_id=next(results).call_id, name=name)
+                part = replace(part, call_id=next(results).call_id, name=part.name and self._fit_name(part.name))
             parts.append(part)
         kept = tuple(self._without_empty_texts(parts, message, repairs))
-        repaired = message if kept == message.parts else message.with_parts(kept)
+        repaired = _as_users(message if kept == message.parts else message.with_parts(kept))
         if self.last is shown[0]:
             self.last = repaired
         return RepairResult((repaired,), tuple(repairs))
@@ -216,8 +215,7 @@ class Repairer:
 
     def _repair_parts(self, message: Message, repairs: list[Repair]) -> list[Message]:
         parts: list[Part] = []
-        for call in message.calls:
-            self._interrupted.update(self._open.pop(call.id, ()))
+        self._interrupted.update(shown for call in message.calls for shown in self._open.pop(call.id, ()))
         for part in message.parts:
             if isinstance(part, ToolCall):
                 parts.append(self._repair_call(part, message, repairs))
@@ -230,10 +228,7 @@ class Repairer:
         if message.parts and not parts:
             return []
         unchanged = len(kept) == len(message.parts) and all(map(is_, kept, message.parts))
-        shown = message if unchanged else message.with_parts(tuple(kept))
-        # What is left of a result, or was beside it, is no result: the user says it.
-        is_users = message.role == "tool" and all(isinstance(part, Text) for part in kept)
-        return [replace(shown, role="user") if is_users else shown]
+        return [_as_users(message if unchanged else message.with_parts(tuple(kept)))]
 
     def _without_empty_texts(self, parts: list[Part], message: Message, repairs: list[Repair]) -> list[Part]:
         kept = [part for part in parts if not (isinstance(part, Text) and not part.text.strip())]
@@ -378,6 +373,12 @@ def make_missing_result(call_id: str, *, origin: str) -> Message:
     """Make the result of a call, by its id shown, that has none. ``origin``: of its message."""
     # A wire writes its own ids unchanged: the result must have the origin of its call.
     return Message("tool", (ToolResult(call_id, (Text(UNANSWERED),), is_error=True),), origin=origin)
+
+
+def _as_users(message: Message) -> Message:
+    """Return a message as the user's if it is only what is left of a result, or was beside one."""
+    is_users = message.role == "tool" and all(isinstance(part, Text) for part in message.parts)
+    return replace(message, role="user") if is_users else message
 
 
 def _add_results(message: Message, results: Sequence[ToolResult]) -> Message:

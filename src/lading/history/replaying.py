@@ -31,20 +31,25 @@ def replay(
             repaired = repairer.repair(entry.message)
             if entry.message.calls:
                 calls[entry.index] = [part.id for message in repaired.messages for part in message.calls]
-        if entry.index in closed:
-            repairer.close(RepairResult((closed[entry.index],)))
+        if shown := closed.get(entry.index, ()):
+            answered = {result.call_id for message in shown for result in message.results}
+            if needs.calls.may_be_apart:
+                # Other calls may have had their results, which are withdrawn since.
+                repairer.settle(repairer.unanswered - answered)
+            else:
+                repairer.close(RepairResult(shown[-1:]))
     return repairer, calls
 
 
-def _list_closed(edits: Iterable[Edit]) -> dict[int, Message]:
-    """Return by entry the message with which a request ended behind it, unless it was withdrawn since."""
-    closed: dict[int, Message] = {}
+def _list_closed(edits: Iterable[Edit]) -> dict[int, tuple[Message, ...]]:
+    """Return by entry what is shown of it since a request ended behind it, unless it was withdrawn since."""
+    closed: dict[int, tuple[Message, ...]] = {}
     for edit in edits:
         if edit.withdraws:
             span = range(edit.first, edit.last + 1)
-            closed = {entry: message for entry, message in closed.items() if entry not in span}
+            closed = {entry: shown for entry, shown in closed.items() if entry not in span}
         elif edit.kind == "repaired" and edit.reason.startswith(CLOSING):
-            closed[edit.first] = edit.replacement[-1]
+            closed[edit.first] = edit.replacement
     return closed
 
 

@@ -6,12 +6,15 @@ of their own (``Wire.invariants``), such as an open reasoning loop that must sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from lading.messages import Message, Part, Reasoning
+from lading.messages import Message, Opaque, Part, Reasoning
+
+Ids: TypeAlias = frozenset[str]
+"""The ids of one call or output; of a call and its output, at least one is the same."""
 
 
 class Invariant(Protocol):
@@ -80,8 +83,9 @@ def blocks(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
     called: dict[str, int] = {}
     ends: dict[int, int] = {}  # By the position of each message with calls, the one behind its last result.
     for position, message in enumerate(messages):
-        called.update((call.id, position) for call in message.calls)
-        ends.update((called[one.call_id], position + 1) for one in message.results if one.call_id in called)
+        called.update((id_, position) for ids in _list_calls(message) for id_ in ids)
+        answered = (id_ for ids in _list_outputs(message) for id_ in ids)
+        ends.update((called[id_], position + 1) for id_ in answered if id_ in called)
     start = end = 0
     for position in range(len(messages)):
         if start < position == end:
@@ -90,6 +94,48 @@ def blocks(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
         end = max(end, ends.get(position, position + 1))
     if messages:
         yield start, end
+
+
+def is_paired(messages: Sequence[Message]) -> bool:
+    """Return whether each call in these messages has its result, and each result its call."""
+    calls = [ids for message in messages for ids in _list_calls(message)]
+    outputs = [ids for message in messages for ids in _list_outputs(message)]
+    called, answered = Ids().union(*calls), Ids().union(*outputs)
+    return not any(answered.isdisjoint(ids) for ids in calls) and not any(called.isdisjoint(ids) for ids in outputs)
+
+
+def list_kept_calls(message: Message) -> list[Ids]:
+    """List the calls of a message that are kept whole and wait for the caller: those of OpenAI's own tools that the
+    caller runs. Where the provider runs one, its output is in the same message."""
+    kept = list(_list_kept(message)) if message.role == "assistant" else []
+    answered = Ids().union(*(ids for ids, is_output in kept if is_output))
+    return [ids for ids, is_output in kept if not is_output and answered.isdisjoint(ids)]
+
+
+def list_kept_outputs(message: Message) -> list[Ids]:
+    """List the caller's outputs of such calls in a message."""
+    return [ids for ids, is_output in _list_kept(message) if is_output] if message.role == "tool" else []
+
+
+def _list_kept(message: Message) -> Iterator[tuple[Ids, bool]]:
+    """Yield the ids of calls and outputs that are kept whole, and whether it is an output."""
+    for part in message.parts:
+        value = part.value if isinstance(part, Opaque) else None
+        if not isinstance(value, Mapping) or not isinstance(kind := value.get("type"), str):
+            continue
+        # Some outputs of local_shell name their call by its own id, and an approval names its request.
+        found = [value.get(name) for name in ("call_id", "approval_request_id", "id")]
+        if isinstance(found[0], str) or kind.startswith(("local_shell", "mcp_approval")):
+            ids = Ids(id_ for id_ in found if isinstance(id_, str))
+            yield ids, kind.endswith(("_output", "_response"))
+
+
+def _list_calls(message: Message) -> list[Ids]:
+    return [Ids({call.id}) for call in message.calls] + list_kept_calls(message)
+
+
+def _list_outputs(message: Message) -> list[Ids]:
+    return [Ids({result.call_id}) for result in message.results] + list_kept_outputs(message)
 
 
 def newest_block(messages: Sequence[Message]) -> int:

@@ -1,10 +1,10 @@
 """Compare the forms of a known message and of the same message as its caller gives it now.
 
 ``match`` finds a message by its meaning; its form is what the provider reads. What the caller gives is sent, so
-another form replaces the known one. These differences are no other form, of all messages: the order of keys, and
-cache marks (``exchange/marks.py`` places them). Of replies, which SDKs write in ways of their own: empty fields,
-fields that only answers have and fields added inside the content, 1 for true, and how the JSON of arguments is
-written.
+another form replaces the known one. These differences are no other form, of all messages: the order of keys, cache
+marks (``exchange/marks.py`` places them), and for Anthropic a text in place of a list of one. Of replies, which
+SDKs write in ways of their own: empty fields, fields that only answers have and fields added inside the content, 1
+for true, and how the JSON of arguments is written.
 """
 
 from __future__ import annotations

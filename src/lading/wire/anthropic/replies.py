@@ -13,6 +13,7 @@ from lading import jsonbytes
 from lading.history.log import Reported
 from lading.messages import Part, ToolCall
 from lading.wire.anthropic.decoding import decode
+from lading.wire.anthropic.state import SERVER_CALLS
 from lading.wire.replies import Replies, Reply, read_counts, text_or_empty
 from lading.wire.streams import EditedStream, StreamFormat, Value, object_at, objects_at, read_index
 from lading.wire.templates import as_list, as_object, shape_error
@@ -179,12 +180,20 @@ def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
     return left
 
 
+def go_on(before: Mapping[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    """Return a response body, behind the blocks of the one before if a server tool that it called was open (A9)."""
+    blocks = objects_at(before, "content")
+    ended = {block.get("tool_use_id") for block in blocks}
+    is_open = any(block.get("type") in SERVER_CALLS and block.get("id") not in ended for block in blocks)
+    return body | {"content": [*blocks, *objects_at(body, "content")]} if is_open else body
+
+
 def stream(names: AbstractSet[str]) -> EditedStream:
     """Return a new stream that holds back calls of the tools of these names."""
     return EditedStream(StreamFormat(partial(BlockEdits, names), EventCollector, read))
 
 
-REPLIES = Replies(read, without, stream)
+REPLIES = Replies(read, without, stream, go_on=go_on)
 
 
 def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:

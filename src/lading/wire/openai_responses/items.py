@@ -39,6 +39,13 @@ HOSTED_OUTPUTS: Final = frozenset({
     "shell_call_output", "tool_search_output",
 })  # fmt: skip
 """The caller's answers to these calls, kept whole."""
+KEPT_OUTPUT_OF: Final = {
+    "apply_patch_call": "apply_patch_call_output",
+    "computer_call": "computer_call_output",
+    "shell_call": "shell_call_output",
+    "tool_search_call": "tool_search_output",
+}
+"""The type of the output of each call that is kept whole, where both have the same ``call_id``."""
 _ALSO_BY_SERVER = ("shell_call_output", "tool_search_output")
 _OF_CALLER = ("additional_tools", "configuration_update")
 

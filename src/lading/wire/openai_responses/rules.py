@@ -1,4 +1,4 @@
-"""The strict check of OpenAI's Responses wire: the rows R1 to R13 of docs/reference/wire-rules.md.
+"""The strict check of OpenAI's Responses wire: the rows R1 to R14 of docs/reference/wire-rules.md.
 
 ``ItemState`` is the state of a check from one item to the next. Bodies are untrusted: reading them never raises.
 Unreadable values are ignored there, and a rule reports them.
@@ -19,6 +19,7 @@ from lading.wire.checking import Finding, Rule, quote_value
 from lading.wire.openai_responses.encoding import MAX_ID_CHARS
 from lading.wire.openai_responses.items import (
     CALL_FIELDS,
+    KEPT_OUTPUT_OF,
     OUTPUT_OF,
     REASONING,
     ROLES,
@@ -31,6 +32,7 @@ from lading.wire.openai_responses.items import NAME as FORMAT
 Item = Mapping[str, Any]
 
 OUTPUTS = frozenset(OUTPUT_OF.values())
+KEPT_OUTPUTS = frozenset(KEPT_OUTPUT_OF.values())
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 PART_TYPES = {
     "system": {"input_text", "input_image", "input_file"},
@@ -53,6 +55,10 @@ class ItemState(Struct):
     """The type of each call so far, by its id."""
     waiting: dict[str, int] = {}
     """The ids of calls without an output so far, each with the index of the call."""
+    kept_calls: dict[str, tuple[str, int]] = {}
+    """The type and index of each call of OpenAI's own tools that has a ``call_id``."""
+    answered: set[str] = set()
+    """The ids of these calls that have their output."""
     ids: dict[str, int] = {}
     """The ids of items so far, each with its index."""
     reasoning: int | None = None
@@ -78,6 +84,10 @@ class ItemState(Struct):
             self.waiting[call] = self.position
         elif kind in OUTPUTS:
             self.waiting.pop(call, None)
+        elif kind in KEPT_OUTPUT_OF and call:
+            self.kept_calls[call] = kind, self.position
+        elif kind in KEPT_OUTPUTS:
+            self.answered.add(call)
         self.refers = self.refers or kind == "item_reference"
         if kind != REASONING:
             self.reasoning = None
@@ -118,6 +128,25 @@ def calls_answered(state: ItemState) -> Iterator[Finding]:
     """R2: each call has its output."""
     for call, position in state.waiting.items():
         yield Finding(f"input.{position}", f"no tool output answers {quote_value(call)}")
+
+
+def kept_output_asked_for(state: ItemState, item: Item) -> Iterator[Finding]:
+    """R14: an output of OpenAI's own tools names a call before it, of its own type."""
+    kind, call = read_type(item), read_text(item, "call_id")
+    if kind not in KEPT_OUTPUTS or not call or state.continues:
+        return
+    asked, _ = state.kept_calls.get(call, ("", 0))
+    if KEPT_OUTPUT_OF.get(asked) != kind:
+        yield Finding(
+            f"{state.here}.call_id", f"no call of this tool with call_id {quote_value(call)} is before it"
+        )
+
+
+def kept_calls_answered(state: ItemState) -> Iterator[Finding]:
+    """R14 at the end: each of these calls has its output."""
+    for call, (kind, position) in state.kept_calls.items():
+        if call not in state.answered:
+            yield Finding(f"input.{position}", f"no output answers the {kind} {quote_value(call)}")
 
 
 def ids_unique(state: ItemState, item: Item) -> Iterator[Finding]:
@@ -256,5 +285,6 @@ RULES: tuple[Rule, ...] = (
     Rule("R11", "E", verified=False, at_start=envelope_shape, at_message=item_shape, at_end=some_item),
     Rule("R12", "E", verified=False, at_message=part_types),
     Rule("R13", "E", verified=False, at_message=answered_once),
+    Rule("R14", "E", verified=False, at_message=kept_output_asked_for, at_end=kept_calls_answered),
 )
 """The rules in the order of the page, which also lists those that cannot be checked on a body alone."""
