@@ -15,7 +15,7 @@ from lading.history.view import Item
 from lading.messages import Conversation, Tool, user_text
 from lading.testing import Say, Seen, Use
 from lading.testing.script_file import ScriptFile, read_script
-from tests.cli.commands import lading
+from tests.cli.commands import elsewhere, lading
 
 SCRIPT: dict[str, Any] = {
     "replies": [{"text": "I look.", "calls": [{"name": "read", "arguments": {"path": "a"}}]}, {"text": "Hello."}],
@@ -69,7 +69,7 @@ def test_a_command_runs_against_the_script(tmp_path: Path, script: str) -> None:
 
 
 def test_a_request_that_breaks_a_rule_is_named(tmp_path: Path, script: str) -> None:
-    ended = lading("strict-provider", "--script", script, "--json", "--", *agent(tmp_path, BREAKING))
+    ended = elsewhere("strict-provider", "--script", script, "--json", "--", *agent(tmp_path, BREAKING))
     first, *rows = [json.loads(line) for line in ended.out.splitlines()]
     assert first["url"].startswith("http://127.0.0.1:")
     assert ended.code == 1, ended.err

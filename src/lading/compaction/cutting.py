@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Pressure
 from lading.compaction.clearing import label_tool
+from lading.compaction.kept_calls import read_calls
 from lading.compaction.provider_summaries import find_summary, keep_summary
 from lading.compaction.user_rules import read_statements, restate
 from lading.history.log import Draft
@@ -119,7 +120,7 @@ def make_plain(message: Message) -> Message:
 
 
 def _describe_calls(messages: Iterable[Message]) -> str:
-    calls = Counter(label_tool(call.name) for message in messages for call in message.calls)
+    calls = Counter(label_tool(call.name) for message in messages for call in read_calls(message)[0])
     tools = ", ".join(f"{name} {times}x" for name, times in calls.most_common(4))
     return f" Tools called: {tools}." if tools else ""
 

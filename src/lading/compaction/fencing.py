@@ -14,6 +14,7 @@ from typing import NamedTuple
 from lading.compaction.call_kinds import NEW, OLD
 from lading.compaction.clearing import label_tool
 from lading.compaction.identifiers import MOST_PIECE_CHARS, read_leaves
+from lading.compaction.kept_calls import read_calls, read_parts
 from lading.compaction.redaction import hide_secrets
 from lading.jsonbytes import digest
 from lading.messages import File, Image, Message, Part, Text, ToolCall, ToolResult, is_own
@@ -47,8 +48,8 @@ def write_transcript(messages: Iterable[Message], *, most_chars: int) -> str:
     """Write the messages as text, one paragraph for each part, in about ``most_chars``: parts are shortened if
     needed, then the oldest are left out."""
     messages = [*messages]
-    answered = {result.call_id for one in messages for result in one.results}
-    spoken = ((part, "note" if is_own(one) else one.role) for one in messages for part in one.parts)
+    answered = {result.call_id for one in messages for result in read_calls(one)[1]}
+    spoken = ((part, "note" if is_own(one) else one.role) for one in messages for part in read_parts(one))
     paragraphs = [*filter(None, (_describe(part, speaker, answered) for part, speaker in spoken))]
     text = ""
     for spoken_chars, other_chars in SIZES:

@@ -16,8 +16,10 @@ from msgspec.structs import replace
 
 from lading.compaction.actions import Action, read_action
 from lading.compaction.excerpts import clip, collapse_spaces
+from lading.compaction.kept_calls import read_calls
 from lading.compaction.record_lines import indent_lookalikes, quote
 from lading.compaction.salience import remove_filler, select_sentences
+from lading.history.validity import list_kept_calls
 from lading.messages import File, Image, Message, Opaque, Part, ToolCall, is_own, is_spoken
 
 USER = ((2000, 0.3), (400, 0.8), (100, 9.0))
@@ -135,12 +137,13 @@ class Notes:
             return
         if message.role != "tool":
             self._read_text(entry, message, count)
-        for call_id, calls in _group_by_id(message).items():
+        asked, results = read_calls(message)
+        for call_id, calls in _group_by_id(asked).items():
             # An id belongs to the newest message that has it.
             self._set_open(entry, call_id, _OpenCalls(tuple(calls), len(self._notes)))
-        for call in message.calls:
+        for call in asked:
             self._push(entry, call)
-        for result in message.results:
+        for result in results:
             open_calls = self._open.get(result.call_id)
             if open_calls is None:
                 continue
@@ -198,7 +201,7 @@ class Notes:
         else:
             repeats = ""
             steps: Sequence[tuple[int, float]] = CLOSING
-            if message.calls:
+            if message.calls or list_kept_calls(message):
                 useful = remove_filler(text)
                 steps = (DIAGNOSIS if self._failing[-1][1] else INTERIM) if useful else FILLER
                 text = useful or text
@@ -239,10 +242,10 @@ def _make_call_note(entry: int, act: Action, count: Callable[[str], int]) -> Not
     return Note(entry, "", _make_forms(act.write_forms(), count), act)
 
 
-def _group_by_id(message: Message) -> dict[str, list[tuple[ToolCall, int]]]:
+def _group_by_id(asked: Iterable[ToolCall]) -> dict[str, list[tuple[ToolCall, int]]]:
     """Return the calls of a message by their ids, each with its position among them."""
     calls: dict[str, list[tuple[ToolCall, int]]] = {}
-    for at, call in enumerate(message.calls):
+    for at, call in enumerate(asked):
         calls.setdefault(call.id, []).append((call, at))
     return calls
 

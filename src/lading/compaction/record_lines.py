@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from lading.compaction.excerpts import collapse_spaces
+from lading.compaction.kept_calls import read_calls
 from lading.history.log import Edit, Entry
 from lading.messages import File, Image, Message, is_own
 
@@ -111,7 +112,7 @@ def parse_record(edit: Edit, entries: Sequence[Entry]) -> RecordText | None:
     span = entries[edit.first : edit.last + 1]
     messages = [entry.message for entry in span if not is_own(entry.message)]
     totals = Counter[str](message.role for message in messages if message.text.strip() or _has_media(message))
-    totals["call"] = sum(len(message.calls) for message in messages)
+    totals["call"] = sum(len(read_calls(message)[0]) for message in messages)
     shown = Counter(line.kind for line in lines)
     whole = Counter(line.kind for line in lines if line.is_whole)
     user, assistant, calls = (Share(totals[of], shown[of], whole[of]) for of in ("user", "assistant", "call"))

@@ -18,6 +18,7 @@ from lading.compaction import Compaction, Pressure
 from lading.compaction.fencing import cut_to_end, fence, redact, write_transcript
 from lading.compaction.folding import FOLD_TOKENS, fold, list_leaving
 from lading.compaction.identifiers import read_leaves
+from lading.compaction.kept_calls import read_calls
 from lading.compaction.record_lines import extract_summary, extract_verbatim, write_summary
 from lading.compaction.summary_checking import CheckedSummary, SummaryCriteria, check_summary
 from lading.compaction.summary_commands import read_spoken
@@ -241,8 +242,9 @@ def _select_kept(unresolved: Iterable[str], most_tokens: int, pressure: Pressure
 
 def _read_pieces(message: Message) -> Iterator[str]:
     yield message.text
-    yield from (result.text for result in message.results)
-    for call in message.calls:
+    calls, results = read_calls(message)
+    yield from (result.text for result in results)
+    for call in calls:
         yield call.name
         yield from (f"{key} {text}" for key, text in read_leaves(call.arguments))
 

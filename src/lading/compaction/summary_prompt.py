@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from lading.compaction.clearing import label_tool
 from lading.compaction.excerpts import collapse_spaces
 from lading.compaction.fencing import redact
+from lading.compaction.kept_calls import read_calls
 from lading.history.view import Item
 from lading.messages import Message, is_own
 
@@ -89,10 +90,11 @@ def _point_at(items: Sequence[Item], position: int) -> str:
 
 
 def _describe(message: Message) -> tuple[str, str]:
-    for call in message.calls:
+    calls, results = read_calls(message)
+    for call in calls:
         if not message.text.strip():
             return f"call of {label_tool(call.name)}", _quote(call.arguments)
-    for result in message.results:
+    for result in results:
         return "result", _quote(result.text)
     speaker = "note" if is_own(message) else f"message of the {message.role}"
     return speaker, _quote(message.text)
