@@ -46,8 +46,8 @@ LINE_CALLS = {"session": 475, "client": 870}
 LINE_STATE = 13
 LINE_LINES = {"session": 8_970, "client": 12_350}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 47_750
-SOURCE_LINES = 68_560
+LOWER_FLOORS_LINES = 47_770
+SOURCE_LINES = 68_580
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

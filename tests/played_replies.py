@@ -39,6 +39,8 @@ class Mint(Struct):
     """The tools that a model may call; ``restore`` where there is something to restore."""
     address: str = ""
     """What it then restores."""
+    running: str = ""
+    """The server tool that runs after the caller's, by its id: its result begins the next answer."""
 
     def mark(self) -> str:
         """A new mark, which is in no other text."""
@@ -95,8 +97,26 @@ def _count_calls(mint: Mint) -> int:
     return mint.chance.choice((0, 0, 1, 1, 1, 2, 3))
 
 
+FOUND: Item = {
+    "type": "web_search_tool_result",
+    "content": [
+        {"type": "web_search_result", "url": "https://x.example", "title": "X", "encrypted_content": "ZQ=="}
+    ],
+}
+
+
+def find_running(messages: list[Any]) -> str:
+    """The server tool that runs behind these messages, by its id: called before results alone."""
+    contents = [one["content"] if isinstance(one["content"], list) else [] for one in messages[-2:]]
+    if len(contents) < 2 or not contents[1] or any(block["type"] != "tool_result" for block in contents[1]):
+        return ""
+    ended = {block.get("tool_use_id") for block in contents[0]}
+    called = (block["id"] for block in contents[0] if block["type"] == "server_tool_use")
+    return next((id_ for id_ in called if id_ not in ended), "")
+
+
 def _answer_anthropic(mint: Mint, *, thinks: bool, usage: int) -> Reply:
-    content: list[Item] = []
+    content: list[Item] = [FOUND | {"tool_use_id": mint.running}] if mint.running else []
     proofs: list[str] = []
     for _ in range(mint.chance.choice((1, 1, 2)) if thinks else 0):
         signature = mint.id("c2ln")
@@ -113,13 +133,13 @@ def _answer_anthropic(mint: Mint, *, thinks: bool, usage: int) -> Reply:
     if mint.likely(0.1):
         id_ = mint.id("srvtoolu_")
         content.append({"type": "server_tool_use", "id": id_, "name": "web_search", "input": {"query": "x"}})
-        found = [
-            {"type": "web_search_result", "url": "https://x.example", "title": "X", "encrypted_content": "ZQ=="}
-        ]
-        content.append({"type": "web_search_tool_result", "tool_use_id": id_, "content": found})
+        content.append(FOUND | {"tool_use_id": id_})
     calls = [
         Call(mint.id("toolu_"), mint.chance.choice(mint.tools), "anthropic") for _ in range(_count_calls(mint))
     ]
+    if calls and mint.likely(0.15):
+        asked = {"name": "web_search", "input": {"query": "x"}}
+        content.append({"type": "server_tool_use", "id": mint.id("srvtoolu_"), **asked})
     for call in calls:
         content.append({"type": "tool_use", "id": call.id, "name": call.name, "input": mint.arguments(call.name)})
         mint.issued.thinking[call.id] = proofs

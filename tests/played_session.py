@@ -22,7 +22,7 @@ from lading.testing.legality import find_unpaired
 from lading.wire import check, find_wire
 from tests.drawn import Fault
 from tests.engines import TOOLS
-from tests.played_replies import ANSWERS, Call, Mint, write_results, write_user
+from tests.played_replies import ANSWERS, Call, Mint, find_running, write_results, write_user
 from tests.preset_cases import PRESETS
 from tests.rule_tables import Known, find_broken
 
@@ -184,6 +184,7 @@ class Play:
         pointers = _ADDRESS.findall(dump({**body, "tools": []})) if "restore" in self.session.own_tools else []
         self.mint.tools = ("read", "shell", *(("restore",) if pointers else ()))
         self.mint.address = f"artifact://log/{self.chance.choice(pointers)[0].decode()}" if pointers else ""
+        self.mint.running = find_running(body["messages"]) if self.wire == "anthropic" else ""
         reply = ANSWERS[self.wire](self.mint, thinks=thinks, usage=int(pack.tokens * self.factor))
         is_reply = (self.mint.likely(0.6) or not reply.items) and not reply.outputs
         self.waiting = reply.calls

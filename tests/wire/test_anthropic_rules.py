@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from lading.errors import Violation
+from lading.history.validity import legal_cuts
 from lading.models.card import Card
+from lading.wire import find_wire
 from lading.wire.anthropic.rules import RULES, start_check
 from lading.wire.checking import Checker, WireMessage
 from tests.wire.anthropic_bodies import (
@@ -34,6 +36,7 @@ from tests.wire.anthropic_bodies import (
     user,
 )
 from tests.wire.anthropic_cases import ILLEGAL, LEGAL
+from tests.wire.codec_cards import PLAIN
 
 
 def check(request: Mapping[str, Any], row: Card = BEFORE, *, strict: bool = True) -> list[Violation]:
@@ -214,3 +217,24 @@ def test_content_nested_without_end_is_read_to_its_second_level() -> None:
         inner = [{"type": "tool_result", "tool_use_id": "a", "content": inner}]
     request = body(user(), assistant(call("a")), user(result("a", inner)))
     assert broken(request) == {"A26"}
+
+
+def test_no_cut_parts_a_server_tool_from_its_result_in_the_next_answer() -> None:
+    """One that runs after the caller's tools (A9)."""
+    asked: dict[str, Any] = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_1",
+        "name": "web_search",
+        "input": {"query": "x"},
+    }
+    ended: dict[str, Any] = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    read: dict[str, Any] = {"type": "tool_use", "name": "read", "input": {}}
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+    parts: list[list[dict[str, Any]]] = [[], [asked], [ended], []]
+    for at, before in enumerate(parts):
+        messages.append({"role": "assistant", "content": [*before, {**read, "id": f"toolu_{at}"}]})
+        answer = {"type": "tool_result", "tool_use_id": f"toolu_{at}", "content": "ok"}
+        messages.append({"role": "user", "content": [answer]})
+    wire = find_wire("anthropic")
+    history = wire.decode({"model": "m", "messages": messages}).messages
+    assert legal_cuts(history, wire.invariants(PLAIN)) == [0, 1, 3, 7]

@@ -56,6 +56,23 @@ class ToolChangesStay(Struct, frozen=True):
         yield from range(first + 1, len(messages) + 1)
 
 
+class ServerResultsFollow(Struct, frozen=True):
+    """The result of a server tool that runs after the caller's tools stays with its call, a message before (A9)."""
+
+    name: str = "server_results_follow"
+
+    def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
+        """Yield each position after such a call up to its result."""
+        called: dict[object, int] = {}
+        for position, message in enumerate(messages):
+            for part in (part for part in message.parts if isinstance(part, Opaque)):
+                if (kind := type_of(part)) in SERVER_CALLS:
+                    called[part.value.get("id")] = position
+                elif is_server_result(kind):
+                    start = called.get(part.value.get("tool_use_id"), position)
+                    yield from range(start + 1, position + 1)
+
+
 def _changes_tools(message: Message) -> bool:
     kinds = (type_of(part) for part in message.parts if isinstance(part, Opaque))
     return message.role == "system" and any(kind in ("tool_addition", "tool_removal") for kind in kinds)
@@ -63,9 +80,9 @@ def _changes_tools(message: Message) -> bool:
 
 def invariants(card: Card) -> tuple[Invariant, ...]:
     """Return the invariants that keep a running tool loop with signed reasoning whole, a turn with the system
-    message after it, and changes of the tools."""
+    message after it, changes of the tools, and results of server tools with their calls."""
     del card
-    return (OpenLoopWhole(), SystemFollowsItsTurn(), ToolChangesStay())
+    return (OpenLoopWhole(), SystemFollowsItsTurn(), ToolChangesStay(), ServerResultsFollow())
 
 
 def needs(card: Card) -> Needs:
