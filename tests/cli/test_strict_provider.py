@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,11 @@ def test_a_missing_script_is_named() -> None:
     ended = lading("strict-provider", "--script", "/no/such/script.json")
     assert ended.code == 2
     assert "/no/such/script.json" in ended.err
+
+
+def test_a_port_that_is_taken_is_named(script: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = lading("strict-provider", "--script", script, "--port", str(port), "--", "true")
+    assert ended.code == 2
+    assert f"Port {port} of 127.0.0.1 cannot be used" in ended.err

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lading.errors import LadingError, Violation
+from lading.errors import InputError, LadingError, Violation
 from lading.jsonbytes import dump, load
 from lading.models.card import Card
 from lading.models.catalog import find_card
@@ -100,7 +100,11 @@ class StrictProvider:
         return [answer.issue for answer in self.answers if answer.issue is not None]
 
     def __enter__(self) -> StrictProvider:
-        self._server = LocalServer(self.answer, port=self._port)
+        try:
+            self._server = LocalServer(self.answer, port=self._port)
+        except OSError as error:
+            why = f"Port {self._port} of 127.0.0.1 cannot be used: {error.strerror or error}"
+            raise InputError(f"{why}. Give another one, or 0 for a free one.") from error
         return self
 
     def __exit__(
