@@ -44,10 +44,10 @@ LINE_FILES = {"session": 47, "client": 65}
 LINE_FUNCTIONS = {"session": 235, "client": 377}
 LINE_CALLS = {"session": 475, "client": 870}
 LINE_STATE = 13
-LINE_LINES = {"session": 8_970, "client": 12_350}
+LINE_LINES = {"session": 8_970, "client": 12_360}
 """Limits of what one warm request passes (``bench/line.py``)."""
 LOWER_FLOORS_LINES = 47_770
-SOURCE_LINES = 68_580
+SOURCE_LINES = 68_600
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

@@ -17,7 +17,7 @@ from lading import wrap
 from lading.audit.replay import verify
 from lading.errors import InputError
 from lading.events import Event, PackingFailed, ReplyLost, Restored, Unpacked
-from lading.testing import FakeModel, NeedleTask, Say, StrictProvider
+from lading.testing import FakeModel, NeedleTask, Say, StrictProvider, Use
 from tests.clients.test_unpacked import LINES, reading
 from tests.examples import quick_diagonal, quick_first
 
@@ -195,3 +195,32 @@ def test_a_prompt_that_is_too_long_is_made_smaller(events: list[Event]) -> None:
         refused = [answer for answer in provider.answers if answer.status == 400]
         assert refused
         assert provider.violations == []
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_chat_sends_every_turn_whose_call_of_restore_it_does_not_see(stream: bool, events: list[Event]) -> None:
+    """The SDK leaves turns with an empty content out of its history."""
+
+    def read_file(path: str) -> str:
+        """Read a file."""
+        return f"RESULT {path}"
+
+    restore = Use("restore", {"address": "artifact://log/0"})
+    reads = [(Use("read_file", {"path": path}),) for path in "abc"]
+    says = [Say("", reads[0]), Say("", (*reads[1], restore)), Say("", reads[2]), Say("Done."), Say("Yes.")]
+    with StrictProvider(FakeModel(says)) as provider:
+        client = client_of(provider, on_event=events.append)
+        chat = client.chats.create(model=MODEL_WITHOUT_IDS, config=config(tools=[read_file]))
+        for asked in ("Go.", "And?"):
+            _ = [*chat.send_message_stream(asked)] if stream else chat.send_message(asked)
+        assert provider.violations == []
+        assert len(client.lading.sessions) == 1
+        sent = provider.requests[-1].raw.decode()
+        assert [sent.count(f"RESULT {path}") for path in "abc"] == [1, 1, 1]
+        # Another process has no log of it.
+        history = chat.get_history(curated=True)
+        again = client_of(provider, on_event=events.append)
+        again.models.generate_content(model=MODEL_WITHOUT_IDS, contents=[*history, "More."], config=config())
+        assert [provider.requests[-1].raw.decode().count(f"RESULT {path}") for path in "abc"] == [1, 1, 1]
+        assert provider.violations == []
+    assert not any(isinstance(event, LOST) for event in events)

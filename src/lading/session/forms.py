@@ -18,7 +18,7 @@ from lading import jsonbytes
 from lading.errors import InputError
 from lading.history.history import History
 from lading.history.log import Entry
-from lading.messages import Conversation, Message, Part, Reasoning, ToolCall
+from lading.messages import Conversation, Message, Part, Reasoning, Text, ToolCall
 from lading.models.card import Card
 from lading.session.matching import fingerprint, normalize_arguments
 from lading.wire import Wire, encode
@@ -49,7 +49,7 @@ def find_reformed(
         asked, shown = entry.message.calls, {call.id: call for call in message.calls}
         form, message = history.find_form(entry), _drop_earlier_reasoning(message, entry.message)
         if len(shown) < len(asked):
-            form = form.with_parts(tuple(part for part in form.parts if not _is_hidden(part, shown)))
+            form, message = _drop_hidden(form, shown), _drop_hidden(message, shown)
         if has_form(message, form, wire=wire, card=card, marked=marked) or _continues_answer(entry, shown):
             continue
         if len(shown) < len(asked):
@@ -69,6 +69,12 @@ def _continues_answer(entry: Entry, shown: Mapping[str, ToolCall]) -> bool:
 
 def _is_hidden(part: Part, shown: Mapping[str, ToolCall]) -> bool:
     return isinstance(part, ToolCall) and part.id not in shown
+
+
+def _drop_hidden(message: Message, shown: Mapping[str, ToolCall]) -> Message:
+    """Return a reply without calls that its caller was not shown, and Gemini's empty text in their place."""
+    parts = (part for part in message.parts if not _is_hidden(part, shown))
+    return message.with_parts(tuple(part for part in parts if part != Text("")))
 
 
 def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: bool = False) -> bool:

@@ -19,6 +19,8 @@ from lading.wire.templates import as_list, as_object, shape_error
 USAGE = "usageMetadata"
 _IDENTITY = ("responseId", "modelVersion", "createTime")
 _ERROR_CHARS = 2_000
+NOTHING: list[Value] = [{"text": ""}]
+"""The parts of a content of which none is left. Google's chats send no turn that has an empty content."""
 
 
 class PartCollector:
@@ -94,7 +96,7 @@ class PartEdits:
             return edited
         if not kept and not candidate.get("finishReason") and not value.get(USAGE):
             return None
-        return edited | _with_parts(candidate, kept)
+        return edited | _with_parts(candidate, kept or NOTHING)
 
 
 def _with_parts(candidate: Value, parts: list[Value]) -> Value:
@@ -150,7 +152,7 @@ def _remove_calls(candidate: Any, names: AbstractSet[str]) -> Any:
     content = object_at(candidate, "content")
     parts = objects_at(content, "parts")
     kept = [part for part in parts if not is_call(part, names)]
-    return candidate | {"content": content | {"parts": kept}} if len(kept) < len(parts) else candidate
+    return candidate | {"content": content | {"parts": kept or NOTHING}} if len(kept) < len(parts) else candidate
 
 
 def _read_usage(body: Mapping[str, Any]) -> Reported | None:
