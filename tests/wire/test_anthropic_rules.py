@@ -238,3 +238,5 @@ def test_no_cut_parts_a_server_tool_from_its_result_in_the_next_answer() -> None
     wire = find_wire("anthropic")
     history = wire.decode({"model": "m", "messages": messages}).messages
     assert legal_cuts(history, wire.invariants(PLAIN)) == [0, 1, 3, 7]
+    asked["id"], ended["tool_use_id"] = [], {}
+    assert legal_cuts(wire.decode({"model": "m", "messages": messages}).messages, wire.invariants(PLAIN))

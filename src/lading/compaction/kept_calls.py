@@ -47,7 +47,7 @@ def read_parts(message: Message) -> Iterator[Part]:
         if is_call := kind.endswith(_CALLS):
             yield _read_call(value, kind)
         # Some servers keep their results, or have them in the call.
-        if not is_call or (kind.endswith("_call") and "call_id" not in value):
+        if not is_call or (kind.endswith("_call") and value.get("call_id") is None):
             yield _read_result(value, kind)
 
 

@@ -63,13 +63,13 @@ class ServerResultsFollow(Struct, frozen=True):
 
     def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
         """Yield each position after such a call up to its result."""
-        called: dict[object, int] = {}
+        called: dict[str, int] = {}
         for position, message in enumerate(messages):
             for part in (part for part in message.parts if isinstance(part, Opaque)):
                 if (kind := type_of(part)) in SERVER_CALLS:
-                    called[part.value.get("id")] = position
+                    called[str(part.value.get("id"))] = position
                 elif is_server_result(kind):
-                    start = called.get(part.value.get("tool_use_id"), position)
+                    start = called.get(str(part.value.get("tool_use_id")), position)
                     yield from range(start + 1, position + 1)
 
 

@@ -183,8 +183,8 @@ def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
 def go_on(before: Mapping[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     """Return a response body, behind the blocks of the one before if a server tool that it called was open (A9)."""
     blocks = objects_at(before, "content")
-    ended = {block.get("tool_use_id") for block in blocks}
-    is_open = any(block.get("type") in SERVER_CALLS and block.get("id") not in ended for block in blocks)
+    ended = {str(block.get("tool_use_id")) for block in blocks}
+    is_open = any(block.get("type") in SERVER_CALLS and str(block.get("id")) not in ended for block in blocks)
     return body | {"content": [*blocks, *objects_at(body, "content")]} if is_open else body
 
 
