@@ -83,8 +83,10 @@ def blocks(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
     called: dict[str, int] = {}
     ends: dict[int, int] = {}  # By the position of each message with calls, the one behind its last result.
     for position, message in enumerate(messages):
-        called.update((id_, position) for ids in _list_calls(message) for id_ in ids)
-        answered = (id_ for ids in _list_outputs(message) for id_ in ids)
+        called.update((call.id, position) for call in message.calls)
+        called.update((id_, position) for ids in list_kept_calls(message) for id_ in ids)
+        answered = [one.call_id for one in message.results]
+        answered += [id_ for ids in list_kept_outputs(message) for id_ in ids]
         ends.update((called[id_], position + 1) for id_ in answered if id_ in called)
     start = end = 0
     for position in range(len(messages)):
@@ -120,9 +122,9 @@ def list_kept_outputs(message: Message) -> list[Ids]:
 def _list_kept(message: Message) -> Iterator[tuple[Ids, bool]]:
     """Yield the ids of calls and outputs that are kept whole, and whether it is an output."""
     for part in message.parts:
-        value = part.value if isinstance(part, Opaque) else None
-        if not isinstance(value, Mapping) or not isinstance(kind := value.get("type"), str):
+        if not isinstance(part, Opaque) or not isinstance(value := part.value, Mapping):
             continue
+        kind = str(value.get("type"))
         # Some outputs of local_shell name their call by its own id, and an approval names its request.
         found = [value.get(name) for name in ("call_id", "approval_request_id", "id")]
         if isinstance(found[0], str) or kind.startswith(("local_shell", "mcp_approval")):
