@@ -35,6 +35,16 @@ def served(name: str, given: dict[str, Any], result: dict[str, Any]) -> list[dic
     return [{"role": "user", "content": "go"}, {"role": "assistant", "content": blocks}]
 
 
+def generated(*parts: dict[str, Any]) -> list[dict[str, Any]]:
+    """What Google's servers run."""
+    return [{"role": "user", "parts": [{"text": "go"}]}, {"role": "model", "parts": list(parts)}]
+
+
+def executed(code: str, output: str, outcome: str = "OUTCOME_OK") -> list[dict[str, Any]]:
+    called = {"executableCode": {"language": "PYTHON", "code": code}, "thoughtSignature": "AAAA"}
+    return [called, {"codeExecutionResult": {"outcome": outcome, "output": output}}]
+
+
 CASES: list[tuple[str, list[dict[str, Any]]]] = [
     (
         "shell pytest -q; ls: 3 passed in 1s",
@@ -167,10 +177,37 @@ CASES: list[tuple[str, list[dict[str, Any]]]] = [
         "echo a 1: hello",
         served("echo", {"a": 1}, {"type": "mcp_tool_result", "content": [{"type": "text", "text": "hello"}]}),
     ),
+    ("code_execution code print(7): 7", generated(*executed("print(7)", "7\n"))),
+    (
+        "code_execution code 1/0: failed: ZeroDivisionError: division by zero",
+        generated(*executed("1/0", "ZeroDivisionError: division by zero", "OUTCOME_FAILED")),
+    ),
+    (
+        "code_execution code f(): failed: timed out",
+        generated(
+            {"executable_code": {"language": "PYTHON", "code": "f()", "id": "x"}},
+            {"code_execution_result": {"outcome": "OUTCOME_DEADLINE_EXCEEDED", "id": "x"}},
+        ),
+    ),
+    (
+        "google_search_web queries uv lock",
+        generated(
+            {"toolCall": {"id": "s", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["uv lock"]}}},
+            {
+                "toolResponse": {
+                    "id": "s",
+                    "toolType": "GOOGLE_SEARCH_WEB",
+                    "response": {"search_suggestions": "<b>"},
+                }
+            },
+        ),
+    ),
 ]
 
 
 def decode(items: list[dict[str, Any]]) -> list[Message]:
+    if "parts" in items[0]:
+        return list(find_wire("gemini").decode({"contents": items}).messages)
     native = "role" in items[0]
     body = {"model": "m", "messages" if native else "input": items}
     return list(find_wire("anthropic" if native else "openai_responses").decode(body).messages)
@@ -199,3 +236,16 @@ def test_an_agent_that_works_by_a_shell_of_openai_reads_what_it_did() -> None:
     sent = json.dumps(session.pack([{"type": "shell"}]).request["input"])
     assert "Record of messages" in sent
     assert [number for number in range(30) if f"grep token_{number} a.py" not in sent] == []
+
+
+def test_code_that_gemini_runs_without_ids_has_its_own_results() -> None:
+    parts = [*executed("f(1)", "one"), *executed("f(2)", "two", "OUTCOME_FAILED"), *executed("f(3)", "three")]
+    session = Session("gemini-3-pro", wire="gemini", window=16_000)
+    session.add(generated(*parts, {"text": "Done."}))
+    for number in range(20):
+        session.pack()
+        said = generated(*executed(f"read({number})", f"line {number} " * 200), {"text": f"Read {number}."})[1]
+        session.add([{"role": "user", "parts": [{"text": "Go on."}]}, said])
+    sent = json.dumps(session.pack().request["contents"])
+    lines = ("code f(1): one", "code f(2): failed: two", "code f(3): three", "code read(9): line 9 ")
+    assert [line for line in lines if f"code_execution {line}" not in sent] == []

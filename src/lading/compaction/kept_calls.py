@@ -2,7 +2,8 @@
 summary can tell of them: a shell, a patch, a screen, a search, code that runs at the provider.
 
 They are read by their shape: a type that ends like a call's or a result's, an id that both share, and what is asked
-as arguments, an input, an action, an operation or a field of its own.
+as arguments, an input, an action, an operation or a field of its own. Gemini's parts have no type but a field that
+is one; they are put into that shape first.
 """
 
 from __future__ import annotations
@@ -22,9 +23,17 @@ _ALSO_ASKED = ("query", "queries", "code", "prompt")
 _TEXTS = ("stdout", "stderr", "text", "logs", "title", "url", "reason", "error_code", "output")
 """Fields of an output that have words."""
 _CODES = ("exit_code", "return_code")
-_FAILED = ("failed", "incomplete", "timeout", "error")
+_FAILED = ("failed", "incomplete", "timeout", "error", "outcome_failed")
 _TIMED_OUT = -(2**31)
 _MOST_DEPTH = 6
+_CODE_EXECUTION = "code_execution"
+_OF_GEMINI = {
+    "executablecode": "_call",
+    "codeexecutionresult": "_output",
+    "toolcall": "_call",
+    "toolresponse": "_output",
+}
+"""Fields, without capitals and underscores, and how the types of such parts end."""
 
 
 def read_calls(message: Message) -> tuple[Sequence[ToolCall], Sequence[ToolResult]]:
@@ -39,7 +48,7 @@ def read_calls(message: Message) -> tuple[Sequence[ToolCall], Sequence[ToolResul
 def read_parts(message: Message) -> Iterator[Part]:
     """Yield the parts of a message, with calls and results in the place of those that are kept whole."""
     for part in message.parts:
-        value = part.value if isinstance(part, Opaque) else None
+        value = _read_typed(part.value) if isinstance(part, Opaque) else None
         kind = str(value.get("type")) if isinstance(value, Mapping) else ""
         if not isinstance(value, Mapping) or not kind.endswith(_CALLS + _RESULTS):
             yield part
@@ -49,6 +58,23 @@ def read_parts(message: Message) -> Iterator[Part]:
         # Some servers keep their results, or have them in the call.
         if not is_call or (kind.endswith("_call") and value.get("call_id") is None):
             yield _read_result(value, kind)
+
+
+def _read_typed(value: object) -> object:
+    """Return a part of Gemini with a type, an id and what other providers name alike; anything else as it is."""
+    named = value.items() if isinstance(value, Mapping) and "type" not in value else ()
+    for field, inner in named:
+        ending = _OF_GEMINI.get(str(field).replace("_", "").lower())
+        if not ending or not isinstance(inner, Mapping):
+            continue
+        name = str(inner.get("toolType") or inner.get("tool_type") or _CODE_EXECUTION).lower()
+        # Code of older models has no id: its result is the next of its message.
+        typed = {"type": name + ending, "call_id": inner.get("id") or name, "input": inner.get("args")}
+        outcome = str(inner.get("outcome")).lower()
+        late = [{"type": "timeout"}] if outcome.endswith("deadline_exceeded") else []
+        said = [inner.get("output") or inner.get("response"), *late]
+        return {**typed, "name": name, "code": inner.get("code"), "output": said, "status": outcome}
+    return value
 
 
 def _read_call(value: Mapping[str, Any], kind: str) -> ToolCall:
