@@ -12,7 +12,7 @@ next one; a *turn* reaches from one user message to the next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -22,6 +22,9 @@ from lading.frozen import FrozenDict, freeze
 
 OWN = "lading"
 """The origin of Lading's own messages."""
+
+UNNAMED = "unnamed_"
+"""Start of the id that a provider format gives to a call that came without one. Such ids repeat in a history."""
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -258,3 +261,22 @@ def has_summary(message: Message) -> bool:
 def tool_result(call_id: str, text: str, *, is_error: bool = False) -> Message:
     """Build the message that answers a tool call."""
     return Message("tool", (ToolResult(call_id, (Text(text),), is_error=is_error),))
+
+
+def is_named(call_id: str) -> bool:
+    """Whether a call or result came with an id."""
+    return bool(call_id) and not call_id.startswith(UNNAMED)
+
+
+def take_answered(results: Iterable[ToolResult], waiting: list[ToolCall]) -> list[ToolCall | None]:
+    """Return for each result the call that it answers, None without one, and remove these from the ``waiting``
+    calls. A result without an id answers the first of its name."""
+    answered: list[ToolCall | None] = []
+    for result in results:
+        call = next((one for one in waiting if one.id == result.call_id), None)
+        if call is None and not is_named(result.call_id):
+            call = next((one for one in waiting if one.name == result.name), None)
+        if call is not None:
+            waiting.remove(call)
+        answered.append(call)
+    return answered

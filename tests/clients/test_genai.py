@@ -99,6 +99,30 @@ async def run(ask: Callable[..., Any], task: NeedleTask, model: str) -> str:
         contents.append(types.Content(role="user", parts=[types.Part(function_response=one) for one in answers]))
 
 
+@pytest.mark.parametrize("model", [MODEL, MODEL_WITHOUT_IDS])
+def test_records_know_the_outcome_of_calls_that_the_sdk_answers_without_ids(model: str) -> None:
+    """Its own loop leaves out the ids of results, also where the calls have some."""
+
+    def edit_file(path: str, new_text: str) -> str:
+        """Write a file."""
+        return f"{path}: {new_text}\n" * 60
+
+    edits = [
+        Say(f"Step {at}.", (Use("edit_file", {"path": f"src/m{at}.py", "new_text": "x"}),)) for at in range(40)
+    ]
+    with StrictProvider(FakeModel([*edits, Say("Done.")])) as provider:
+        client = client_of(provider)
+        on = types.AutomaticFunctionCallingConfig(maximum_remote_calls=50)
+        chat = client.chats.create(model=model, config=config(tools=[edit_file], automatic_function_calling=on))
+        assert chat.send_message("Edit all.").text == "Done."
+        assert provider.violations == []
+        contents = provider.requests[-1].body["contents"]
+    sent = "\n".join(part.get("text", "") for content in contents for part in content["parts"])
+    assert "edit_file src/m0.py" in sent
+    assert "no result" not in sent
+    assert sent.count("Files changed: ") == sent.count("[Record of") > 0
+
+
 def own_tool(is_async: bool) -> Any:
     """The tool of the scripted model, as the SDK's own loop takes it."""
 

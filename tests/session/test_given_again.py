@@ -98,6 +98,42 @@ def test_equal_results_of_calls_without_ids_are_several(ids: tuple[str, str]) ->
 
 
 @pytest.mark.parametrize("wire", MODELS)
+@pytest.mark.parametrize("says", ["words", "calls"])
+def test_what_is_said_again_after_a_request_is_new(wire: str, says: str) -> None:
+    model: dict[str, Any] = {"role": "model", "parts": [{"text": "On it."}]}
+    asks = [model if wire == "gemini" else {"role": "assistant", "content": "On it."}]
+    answer = user(wire, "Continue.")
+    if says == "calls":
+        asks, answer = (
+            (calls(wire, ""), result(wire, "")) if wire == "gemini" else (calls(wire, "a"), result(wire, "a"))
+        )
+    is_named = says == "calls" and wire != "gemini"
+    session, exchange = Session(MODELS[wire], wire=wire).add([user(wire, "Go.")]), [*asks, answer]
+    for _ in range(3):
+        session.pack([])
+        session.add(exchange)
+    # A call has an id of its own, so that one is given again.
+    assert len(session.entries) == (3 if is_named else 7)
+    assert len(session.pack([]).request[session.wire.layout.items.field]) == len(session.entries)
+    give_again(session, wire, [user(wire, "Go."), *exchange * (1 if is_named else 3)])
+
+
+def test_a_result_without_an_id_has_that_of_its_call() -> None:
+    session = Session(MODELS["gemini"], wire="gemini")
+    asked = calls("gemini", "a", "b", "c")
+    session.add([user("gemini", "Go."), *asked, result("gemini", "b")]).add([result("gemini", "", "y")])
+    whole = [user("gemini", "Go."), *asked, result("gemini", "b"), result("gemini", "", "y"), result("gemini", "")]
+    session.add(whole)
+    assert [one.call_id for entry in session.entries for one in entry.message.results] == ["b", "a", "c"]
+    sent = session.pack([])
+    assert not [event for event in sent.events if isinstance(event, Repaired)]
+    assert [part for content in sent.request["contents"] for part in content["parts"]] == [
+        part for content in whole for part in content["parts"]
+    ]
+    give_again(session, "gemini", whole)
+
+
+@pytest.mark.parametrize("wire", MODELS)
 def test_a_call_whose_id_is_used_again_has_a_result_of_its_own(wire: str) -> None:
     loop = [*calls(wire, "a"), result(wire, "a")]
     session = Session(MODELS[wire], wire=wire).add([user(wire, "Go."), *loop, user(wire, "Once more.")])

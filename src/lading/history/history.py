@@ -19,14 +19,14 @@ from lading.addresses import parse, relative
 from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.history.log import NO_COMPACTIONS, Draft, Edit, Entry, Log, Reported, log_chain
-from lading.history.pairing import find_calls, find_unanswered, pair
+from lading.history.pairing import find_calls, find_unanswered, name_results, pair
 from lading.history.plan import UNLIMITED, Plan
 from lading.history.refitting import REFITTED, draft_repair, fit, refit
 from lading.history.repair import UNNAMED_CALL, Repairer, trim_end
 from lading.history.repair_rules import Needs, Placement, RepairStep
 from lading.history.replaying import CLOSING, find_renamed, find_withdrawn, replay
 from lading.history.view import ONLY_RESTORE, View, append_message, apply_edit, rebuild
-from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
+from lading.messages import UNNAMED, File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 
 _STAYING = frozenset({None, *NO_COMPACTIONS} - {"payload"})
 """Kinds of edits after which an entry is shown in full, and as nothing but itself."""
@@ -130,6 +130,11 @@ class History:
             )
         if name := self._needs.name_issuer:
             message = name(message)
+        for result in message.results:
+            if result.call_id.startswith(UNNAMED):
+                shown = (one for one in reversed(self.entries) if one.index not in self.withdrawn)
+                message = name_results(message, (entry.message for entry in shown))
+                break
         index = len(self.entries)
         data = jsonbytes.dump_at(f"messages.{index}", msgspec.to_builtins(message))
         digest = jsonbytes.digest(data)

@@ -1,16 +1,19 @@
-"""Pair the calls and results that a view shows, as the provider format requires it."""
+"""Pair calls and results: each result with the call that it answers, and in a view as the provider format requires
+it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Sequence
 from itertools import groupby
 
+from msgspec.structs import replace
+
 from lading.events import Repaired
 from lading.history.plan import Plan
 from lading.history.refitting import draft_shown
 from lading.history.repair import make_missing_result
 from lading.history.repair_rules import CallNeeds, Repair, has_more_than_results
-from lading.messages import Message, ToolResult
+from lading.messages import Message, ToolCall, ToolResult, take_answered
 
 
 def pair(plan: Plan, needs: CallNeeds, *, when: str, waiting: Container[str] = (), start: int = 0) -> None:
@@ -107,3 +110,23 @@ def find_unanswered(messages: Iterable[Message], ids: Container[str]) -> set[str
         calls.update(call.id for call in message.calls if call.id in ids)
         answered.update(result.call_id for result in message.results)
     return calls - answered
+
+
+def name_results(message: Message, newest_first: Iterable[Message]) -> Message:
+    """Return a message whose results have the ids of their calls: Google's clients leave them out, also where the
+    calls have some. ``newest_first``: the messages before it."""
+    since: list[Message] = []
+    for before in newest_first:
+        since.append(before)
+        if before.role == "assistant":
+            break
+    waiting = [*since[-1].calls] if since else []
+    for before in reversed(since):
+        take_answered(before.results, waiting)
+    calls = iter(take_answered(message.results, waiting))
+    parts = [_name_result(part, next(calls)) if isinstance(part, ToolResult) else part for part in message.parts]
+    return message.with_parts(tuple(parts))
+
+
+def _name_result(result: ToolResult, call: ToolCall | None) -> ToolResult:
+    return replace(result, call_id=call.id) if call else result

@@ -17,7 +17,7 @@ from operator import is_
 from msgspec.structs import replace
 
 from lading.history.repair_rules import Needs, Placement, Repair, RepairResult, has_more_than_results
-from lading.messages import Image, Message, Part, Template, Text, ToolCall, ToolResult, user_text
+from lading.messages import UNNAMED, Image, Message, Part, Template, Text, ToolCall, ToolResult, user_text
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
 CONTINUE = "[Continue.]"
@@ -27,8 +27,6 @@ LEFT_OUT = "part_left_out"
 """The rule whose repairs remove content and therefore leave a pointer."""
 UNNAMED_CALL = "unnamed_call"
 """The rule whose repairs no request shows, so that they are no event."""
-UNNAMED = "unnamed_"
-"""Start of the id that a provider format gives to a call that came without one. Such ids repeat in a history."""
 _LATE = " whose call is not in the history, or came too late:]"
 _LONGEST_ID = 40
 _LONGEST_KEPT_ID = 10_000  # Some hosts keep signatures in ids, which are in no count of tokens.

@@ -18,8 +18,18 @@ from lading import jsonbytes
 from lading.errors import InputError
 from lading.history.history import History
 from lading.history.log import Entry
-from lading.history.repair import UNNAMED
-from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from lading.messages import (
+    File,
+    Image,
+    Message,
+    Opaque,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    is_named,
+    take_answered,
+)
 from lading.wire import Wire
 from lading.wire.coercion import continue_answer, copy_list, read_answer
 from lading.wire.translation import has_unnamed_calls, same_alphabet, strip_content
@@ -100,14 +110,10 @@ def starts_otherwise(given: GivenHistory, roles: Sequence[str]) -> bool:
         place = places.get(one, 0)
         follows = place > 0 and known[place - 1] == given.known_as[at - 1]
         run = run + 1 if follows else int(one in places)
-        is_named = message.results and all(_is_named(result.call_id) for result in message.results)
-        if (is_named and run > 1) or (is_new and run > 3 and place == len(known) - 1):
+        is_told = message.results and all(is_named(result.call_id) for result in message.results)
+        if (is_told and run > 1) or (is_new and run > 3 and place == len(known) - 1):
             return True
     return False
-
-
-def _is_named(call_id: str) -> bool:
-    return bool(call_id) and not call_id.startswith(UNNAMED)
 
 
 def count_shared(known: Sequence[Any], given: Sequence[Any], *, start: int = 0) -> int:
@@ -162,6 +168,15 @@ def list_known(history: History) -> list[str]:
     ]
 
 
+def may_be_answer(given: GivenHistory) -> bool:
+    """Whether given messages can start with the answer to the last request, though equal ones are known: a model
+    may say the same again, but no call has the id of another, and a whole history starts as before."""
+    if given.known_as[:1] == given.known[-1:]:
+        return True
+    named = (is_named(call.id) for message in given.messages[:1] for call in message.calls)
+    return given.known_as[:1] != given.known[:1] and not any(named)
+
+
 def read_roles(given: Iterable[Message], known: Sequence[Entry], *, is_answer: bool = False) -> Iterator[str]:
     """Yield the roles of given messages for ``match``: ``answer`` for the result of a call that has no result in
     the log yet. It is new even where an earlier result is equal, since some providers use ids of calls again.
@@ -169,23 +184,13 @@ def read_roles(given: Iterable[Message], known: Sequence[Entry], *, is_answer: b
     since = list(takewhile(lambda entry: entry.message.role != "assistant", reversed(known)))
     waiting = [*known[-len(since) - 1].message.calls] if len(since) < len(known) else []
     for entry in reversed(since):
-        _take_answered(entry.message, waiting)
+        take_answered(entry.message.results, waiting)
     for at, message in enumerate(given):
         is_new = is_answer and at == 0 and message.role == "assistant"
         waiting = [*message.calls] or waiting
-        yield "answer" if _take_answered(message, waiting) or is_new else _role(message)
-
-
-def _take_answered(message: Message, waiting: list[ToolCall]) -> bool:
-    """Remove the calls that a message answers; return whether there are any. A result without an id answers the
-    first call of its name."""
-    before = len(waiting)
-    for result in message.results:
-        names = {result.name} if result.call_id.startswith(UNNAMED) or not result.call_id else {}
-        found = [call for call in waiting if call.id == result.call_id] or [c for c in waiting if c.name in names]
-        if found:
-            waiting.remove(found[0])
-    return len(waiting) < before
+        before = len(waiting)
+        take_answered(message.results, waiting)
+        yield "answer" if len(waiting) < before or is_new else _role(message)
 
 
 def list_new(given: GivenHistory, start: int, *, history: History, roles: Sequence[str]) -> GivenHistory:
@@ -196,9 +201,11 @@ def list_new(given: GivenHistory, start: int, *, history: History, roles: Sequen
         return given._replace(messages=messages, known_as=known_as)
     newest = (entry.message for entry in history.list_newest_known(_MOST_REPEATED))
     seen = {one for message in newest for one in _fingerprint_results(message)}
-    for message, role in zip(messages, roles[start:], strict=True):
+    for message, one, role in zip(messages, known_as, roles[start:], strict=True):
         results = _fingerprint_results(message)
-        is_new.append(role != "tool" or len(results) < len(message.parts) or not seen.issuperset(results))
+        # In the log, a result without an id has that of its call.
+        is_known = is_repeated(one, given.known, role=role) or seen.issuperset(results)
+        is_new.append(role != "tool" or len(results) < len(message.parts) or not is_known)
         seen.update(results)
     return given._replace(messages=[*compress(messages, is_new)], known_as=[*compress(known_as, is_new)])
 

@@ -42,6 +42,7 @@ from lading.session.matching import (
     list_known,
     list_new,
     match,
+    may_be_answer,
     read_roles,
     starts_otherwise,
 )
@@ -207,7 +208,7 @@ class Session:
             start, rest, known = self._given.find_new(messages, self.known, history=history)
             read = messages_from(rest, wire=self.wire, leads=not (start or history.entries))
             given = GivenHistory(read, list(map(fingerprint, read)), known, start)
-            is_answer = given.known_as[:1] == known[-1:] and not self._is_unsent()
+            is_answer = not self._is_unsent() and may_be_answer(given)
             roles = [*read_roles(read, history.entries, is_answer=is_answer)]
             while (matched := match(given.known, given.known_as, start=start, roles=roles)).kind == "differs":
                 wire, card = self.wire, self.settings.card

@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 from msgspec.structs import replace
 
 from lading.errors import WireError
-from lading.history.repair import UNNAMED
 from lading.messages import (
+    UNNAMED,
     Conversation,
     File,
     Image,
