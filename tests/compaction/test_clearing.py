@@ -59,6 +59,19 @@ def test_small_results_stay() -> None:
     assert clear(view, view.items, reason="test", pressure=pressure()) == []
 
 
+def test_a_small_result_beside_a_large_one_stays() -> None:
+    parts = (ToolResult("a", (Text(WORDS),)), ToolResult("b", (Text("3 failed: test_login"),), is_error=True))
+    view = shown(called("a"), called("b"), Message("user", parts), said("ok"))
+    (draft,) = clear(view, view.items, reason="test", pressure=pressure())
+    large, small = draft.replacement[0].results
+    assert large.text.startswith("[Result removed after use")
+    assert small is parts[1]
+    pictured = ToolResult("b", (Text("A picture."), Image(url="u")))
+    view = shown(called("a"), called("b"), Message("user", (parts[0], pictured)), said("ok"))
+    (draft,) = clear(view, view.items, reason="test", pressure=pressure())
+    assert [one.text[:15] for one in draft.replacement[0].results] == ["[Result removed"] * 2
+
+
 def test_several_results_must_each_be_worth_a_note() -> None:
     text = "word " * 80
     one = shown(Message("user", (ToolResult("a", (Text(text),)),)))

@@ -59,6 +59,15 @@ def test_small_results_and_plain_messages_stay() -> None:
     assert digest(view, view.items, reason="test", pressure=pressure()) == []
 
 
+def test_a_small_result_beside_a_large_one_stays() -> None:
+    parts = (ToolResult("a", (Text("3 failed: test_login"),)), ToolResult("b", (Text(OUTPUT),)))
+    view = shown(called("a"), called("b"), Message("user", parts), said("ok"))
+    (draft,) = digest(view, view.items, reason="test", pressure=pressure())
+    small, large = draft.replacement[0].results
+    assert small is parts[0]
+    assert large.text.startswith("[Excerpt of a result")
+
+
 def test_what_stands_beside_the_result_stays() -> None:
     parts = (ToolResult("a", (Text(OUTPUT), Image(url="u")), name="n" * 99, is_error=True), Text("go on"))
     view = shown(called("a"), Message("user", parts, origin="anthropic", template={"k": 1}), said("ok"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Generator
 from typing import Any
@@ -17,7 +18,7 @@ from lading.errors import UnknownName
 from lading.events import NoProgress, SummaryRejected
 from lading.history.log import Draft
 from lading.history.view import View
-from lading.messages import user_text
+from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests import views
 from tests.histories import tool_loop
 from tests.views import address, pressure
@@ -39,6 +40,27 @@ def deciding(decision: Any) -> Strategy:
 def decided(chosen: Strategy) -> Compaction:
     """What a strategy decides that asks nothing of a model."""
     return run_compact(chosen, VIEW, pressure=pressure(1), answer=NOTHING)
+
+
+@pytest.mark.parametrize(
+    "strategy", [name for name in STRATEGIES if not name.startswith(("append", "reactive_agents/s"))]
+)
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "gemini-3-pro"])
+def test_a_small_result_is_never_replaced_by_words_about_it(strategy: str, model: str) -> None:
+    """Formats that have all results of a round in one message: large ones must not take small ones with them."""
+    session, small, emptied = Session(model, window=16_000, strategy=strategy).add("Go."), {}, set[str]()
+    for number in range(40):
+        session.pack()
+        large = "\n".join(f"def handler_{number}_{at}(): return {at * 7919 % 1000}" for at in range(80))
+        texts = {f"large{number}": large, f"small{number}": f"{number} failed: test_login"}
+        small[f"small{number}"] = texts[f"small{number}"]
+        results = tuple(ToolResult(id_, (Text(text),), name="run") for id_, text in texts.items())
+        calls = tuple(ToolCall(id_, "run", json.dumps({"number": number, "which": id_})) for id_ in texts)
+        session.add([Message("assistant", calls), Message("user", results)])
+        session.pack()
+        shown = [one for message in session._engine.history.view.messages for one in message.results]
+        emptied |= {one.call_id for one in shown if one.call_id in small and one.text != small[one.call_id]}
+    assert emptied == set()
 
 
 def test_a_strategy_that_asks_is_answered() -> None:

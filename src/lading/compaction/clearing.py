@@ -34,6 +34,12 @@ def is_worth_clearing(item: Item) -> bool:
     return item.clearable_tokens >= 2 * NOTE_TOKENS * len(item.message.results) > 0
 
 
+def stays_whole(result: ToolResult, pressure: Pressure) -> bool:
+    """Return whether a result has too few tokens to be shortened, beside larger ones in its message."""
+    has_media = any(not isinstance(part, Text) for part in result.parts)
+    return not has_media and pressure.count_text(result.text) < 2 * NOTE_TOKENS
+
+
 def _clear_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
     last = view.last_shown(entry)
     pointer = pressure.address_of(entry, last)
@@ -41,17 +47,17 @@ def _clear_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Dra
     shown: list[Message] = []
     saved = 0
     for item in view.items[start:end]:
-        message = _replace_results(item, pointer) if is_worth_clearing(item) else item.message
+        message = _replace_results(item, pointer, pressure) if is_worth_clearing(item) else item.message
         saved += item.tokens - pressure.count(message) if message is not item.message else 0
         shown.append(message)
     return Draft("cleared", entry, last, tuple(shown), reason, (pointer,)) if saved > 0 else None
 
 
-def _replace_results(item: Item, pointer: str) -> Message:
+def _replace_results(item: Item, pointer: str, pressure: Pressure) -> Message:
     several = len(item.message.results) > 1
     parts: list[Part] = []
     for part in item.message.parts:
-        if isinstance(part, ToolResult):
+        if isinstance(part, ToolResult) and not stays_whole(part, pressure):
             of = f" of {label_tool(part.name)}" if part.name else ""
             size = "" if several else f" ({item.clearable_tokens:,} tokens)"
             part = replace(part, parts=(Text(f"[Result{of} removed after use{size}. Original: {pointer}]"),))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Pressure
 from lading.compaction.admission import find_terms
-from lading.compaction.clearing import is_worth_clearing, label_tool
+from lading.compaction.clearing import is_worth_clearing, label_tool, stays_whole
 from lading.compaction.identifiers import find_mentions
 from lading.economics import edit_price, is_due, rent
 from lading.history.log import Draft
@@ -81,7 +81,7 @@ def _find_wanted(view: View, entry: int) -> tuple[str, ...]:
 
 
 def _shorten(part: Part, text: str, pointer: str, wanted: tuple[str, ...], pressure: Pressure) -> Part:
-    if not isinstance(part, ToolResult):
+    if not isinstance(part, ToolResult) or stays_whole(part, pressure):
         return part
     count = cache(pressure.count_text)
     tokens = count(text)
