@@ -46,8 +46,8 @@ LINE_CALLS = {"session": 475, "client": 870}
 LINE_STATE = 13
 LINE_LINES = {"session": 8_970, "client": 12_360}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 47_770
-SOURCE_LINES = 68_600
+LOWER_FLOORS_LINES = 47_820
+SOURCE_LINES = 68_630
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

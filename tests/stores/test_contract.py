@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from lading import jsonbytes
 from lading.errors import AddressError, StoreError, TamperedError, UnknownName
 from lading.history.log import Entry
-from lading.stores import STORES, SessionStore, Stored, open_store
+from lading.stores import STORES, SessionStore, Stored, open_store, read_manifests
 from tests.stores.samples import edit, entries, entry, manifest
 
 BLOB = b"bytes that left a request"
@@ -46,6 +46,22 @@ def test_what_was_appended_is_loaded(store: SessionStore) -> None:
     assert loaded == Stored(entries(0, 8), (edit(0), edit(1)), 3, manifest(2))
     assert store.load("acme", "s1") == loaded
     assert list(store.manifests("acme", "s1")) == [manifest(0), manifest(1), manifest(2)]
+
+
+def test_manifests_that_were_added_after_the_load_are_left_out(store: SessionStore) -> None:
+    for call in range(300):
+        store.append("acme", "s1", manifest=manifest(call))
+    calls = store.load("acme", "s1").calls
+    read = read_manifests(store, ("acme", "s1"), calls=calls)
+    found = [next(read)]
+    store.append("acme", "s1", entries=entries(0, 2), manifest=manifest(300))
+    assert [*found, *read] == [manifest(call) for call in range(300)]
+    later = read_manifests(store, ("acme", "s1"), calls=calls, start=298)
+    store.append("acme", "s1", manifest=manifest(301))
+    assert list(later) == [manifest(298), manifest(299)]
+    assert list(read_manifests(store, ("acme", "s1"), calls=0)) == []
+    with pytest.raises(TamperedError, match="302 of the 303 manifests of acme/s1"):
+        list(read_manifests(store, ("acme", "s1"), calls=303, start=300))
 
 
 def test_records_of_artifacts_are_kept_in_order_beside_the_rest(store: SessionStore) -> None:

@@ -21,7 +21,7 @@ from lading.request.manifest import ENCODER, Frame, Manifest, decision, unseal
 from lading.request.tail import add_tail
 from lading.request.tools import fields_from, reduce_tools, tools_from
 from lading.request.transient import list_front, read_transient
-from lading.stores import SessionStore
+from lading.stores import SessionStore, read_manifests
 from lading.wire import Wire, find_wire
 
 _DIFFERENCES = (TamperedError, StoreFormatError, PackError, InputError)
@@ -45,6 +45,8 @@ class Rebuilder:
         stored = store.load(tenant, session, verify=True)
         self._entries: tuple[Entry, ...] = stored.entries
         self._edits: tuple[Edit, ...] = stored.edits
+        self.manifests = read_manifests(store, (tenant, session), calls=stored.calls)
+        """The stored bytes of the manifests, as of the same moment; ``step`` takes them in order."""
         self._view = View()
         self._shown_entries = self._shown_edits = 0
         self._call = 0
@@ -142,7 +144,7 @@ def verify(store: SessionStore, *, tenant: str, session: str) -> Iterator[Outcom
     call = 0
     try:
         rebuilder = Rebuilder(store, tenant, session)
-        for call, data in enumerate(store.manifests(tenant, session), start=1):
+        for call, data in enumerate(rebuilder.manifests, start=1):
             yield Outcome(tenant, session, call, _find_difference(rebuilder, data))
     except _DIFFERENCES as error:
         yield Outcome(tenant, session, call, str(error))
@@ -197,7 +199,7 @@ def rebuild_request(
 def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:
     """Rebuild the body of one call, byte for byte. Raises PackError when the session has no such call."""
     rebuilder = Rebuilder(store, tenant, session)
-    for data in store.manifests(tenant, session):
+    for data in rebuilder.manifests:
         manifest, body = rebuilder.step(data)
         if manifest.place.call == call:
             return body

@@ -23,7 +23,7 @@ from lading.request.tail import add_tail
 from lading.request.tool_record import ToolRecord, load_tool_record
 from lading.request.tools import reduce_tools
 from lading.request.transient import read_transient
-from lading.stores import SessionStore
+from lading.stores import SessionStore, read_manifests
 from lading.validation import check_count
 from lading.wire.layout import Layout
 
@@ -109,7 +109,7 @@ def load_trail(store: SessionStore, *, tenant: str, session: str) -> AuditTrail:
     """Load a stored session. Raises StoreError when there is none, TamperedError when it was changed."""
     stored = store.load(tenant, session, verify=True)
     manifests, parent = [], ""
-    for data in store.manifests(tenant, session):
+    for data in read_manifests(store, (tenant, session), calls=stored.calls):
         manifest = unseal(data)
         if manifest.parent != parent:
             raise TamperedError("A manifest does not follow the one before it: one was changed or is missing.")

@@ -61,7 +61,9 @@ def command(folder: str, as_json: bool) -> None:
 
 def _verify(store: SessionStore, *, tenant: str, session: str) -> tuple[list[Outcome], int]:
     """Return the outcomes of a session and the number of its manifests, of which the last may be unreadable."""
-    outcomes, count = list(verify(store, tenant=tenant, session=session)), 0
+    count = 0
     with suppress(StoreError):
+        # Count first: a manifest that a writer adds later is not compared.
         count = store.counts(tenant, session)[2]
+    outcomes = list(verify(store, tenant=tenant, session=session))
     return outcomes, max(count, len(outcomes))

@@ -11,14 +11,14 @@ from lading import jsonbytes
 from lading.economics import Usage
 from lading.errors import TamperedError
 from lading.evaluate.simulated import SimulatedBills
-from lading.history.log import Edit, Entry
+from lading.history.log import Entry
 from lading.models.profiles import Detail
 from lading.report.conversion import convert_edit, convert_entry, convert_tool
 from lading.report.data import CallData, RequestData, SessionData, ShownCounts, StepData, ToolData
 from lading.report.timeline import add_timeline
 from lading.request.manifest import Frame, Manifest, unseal
 from lading.request.tools import reduce_tools, tools_from
-from lading.stores import SessionStore
+from lading.stores import SessionStore, Stored, read_manifests
 from lading.task.citing import list_outcomes, read_record
 from lading.task.recalled import RecalledMemory, list_recalled
 
@@ -39,7 +39,7 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
     steps = _StepTable(store, (tenant, session))
     bills = SimulatedBills()
     calls: list[CallData] = []
-    for manifest in _iter_manifests(store, tenant, session, entries=entries, edits=edits):
+    for manifest in _iter_manifests(store, tenant, session, stored=stored):
         frame, shows = frames.add(manifest)
         for entry in entries[calls[-1].shows.entries if calls else 0 : shows.entries]:
             bills.add_entry(entry)
@@ -95,12 +95,11 @@ def _convert_request(
     )
 
 
-def _iter_manifests(
-    store: SessionStore, tenant: str, session: str, *, entries: Sequence[Entry], edits: Sequence[Edit]
-) -> Iterator[Manifest]:
+def _iter_manifests(store: SessionStore, tenant: str, session: str, *, stored: Stored) -> Iterator[Manifest]:
     """Yield the manifests, each checked against the log and the previous one: counts may only grow."""
+    entries, edits = stored.entries, stored.edits
     seen_entries = seen_edits = 0
-    for data in store.manifests(tenant, session):
+    for data in read_manifests(store, (tenant, session), calls=stored.calls):
         manifest = unseal(data)
         seen = manifest.seen
         grows = seen_entries <= seen.entries <= len(entries) and seen_edits <= seen.edits <= len(edits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 from msgspec.structs import replace
 
@@ -13,7 +12,7 @@ from lading.models.card import is_same_model
 from lading.request.manifest import KEYFRAME_EVERY, Frame, Manifest, counts_like, totals, unseal
 from lading.request.state import Last, RequestState, start_state
 from lading.settings import Settings
-from lading.stores import SessionStore
+from lading.stores import SessionStore, read_manifests
 from lading.tokens.calibration import Calibration
 from lading.tokens.plausibility import RequestCount
 
@@ -22,7 +21,7 @@ def recent_manifests(store: SessionStore, *, tenant: str, session: str, calls: i
     """Return the last manifests of a session with ``calls`` calls, starting with a keyframe. Raises TamperedError,
     StoreError."""
     start = max(calls - 1, 0) // KEYFRAME_EVERY * KEYFRAME_EVERY
-    return [unseal(data) for data in islice(store.manifests(tenant, session, start=start), calls - start)]
+    return [*map(unseal, read_manifests(store, (tenant, session), calls=calls, start=start))]
 
 
 def find_frame(recent: Sequence[Manifest]) -> Frame | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from threading import Lock
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
@@ -17,7 +18,7 @@ from weakref import WeakSet
 from msgspec import Struct
 
 from lading.addresses import Names, check_name
-from lading.errors import InputError, StoreError
+from lading.errors import InputError, StoreError, TamperedError
 from lading.history.log import Edit, Entry
 from lading.registry import lookup
 from lading.stores.leases import Lease
@@ -162,6 +163,22 @@ def open_store(name: str, location: str) -> SessionStore:
     """
     open_at: Callable[[str], SessionStore] = lookup(STORES, name, kind="store")
     return open_at(location)
+
+
+def read_manifests(store: SessionStore, owner: tuple[str, str], *, calls: int, start: int = 0) -> Iterator[bytes]:
+    """Iterate over the manifests of a loaded session, from index ``start`` to its number of ``calls``. Those that a
+    writer adds after ``SessionStore.load`` show entries and edits that were not loaded, and are left out.
+    ``owner``: tenant and session.
+
+    Raises like ``SessionStore.load``, TamperedError when there are fewer.
+    """
+    found = start
+    for data in islice(store.manifests(*owner, start=start), calls - start):
+        found += 1
+        yield data
+    if found < calls:
+        name = "/".join(owner)
+        raise TamperedError(f"The store has {found:,} of the {calls:,} manifests of {name}; restore a copy.")
 
 
 def check_unused(store: SessionStore | None, tenant: str, *, session: str) -> None:
