@@ -34,10 +34,11 @@ def is_worth_clearing(item: Item) -> bool:
     return item.clearable_tokens >= 2 * NOTE_TOKENS * len(item.message.results) > 0
 
 
-def stays_whole(result: ToolResult, pressure: Pressure) -> bool:
-    """Return whether a result has too few tokens to be shortened, beside larger ones in its message."""
-    has_media = any(not isinstance(part, Text) for part in result.parts)
-    return not has_media and pressure.count_text(result.text) < 2 * NOTE_TOKENS
+def stays_whole(result: ToolResult, message: Message, pressure: Pressure) -> bool:
+    """Return whether a result beside larger ones in its message has too few tokens to be shortened."""
+    if len(message.results) == 1 or any(not isinstance(part, Text) for part in result.parts):
+        return False
+    return pressure.count_text(result.text) < 2 * NOTE_TOKENS
 
 
 def _clear_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
@@ -57,7 +58,7 @@ def _replace_results(item: Item, pointer: str, pressure: Pressure) -> Message:
     several = len(item.message.results) > 1
     parts: list[Part] = []
     for part in item.message.parts:
-        if isinstance(part, ToolResult) and not stays_whole(part, pressure):
+        if isinstance(part, ToolResult) and not stays_whole(part, item.message, pressure):
             of = f" of {label_tool(part.name)}" if part.name else ""
             size = "" if several else f" ({item.clearable_tokens:,} tokens)"
             part = replace(part, parts=(Text(f"[Result{of} removed after use{size}. Original: {pointer}]"),))

@@ -16,7 +16,7 @@ from lading.compaction.identifiers import find_mentions
 from lading.economics import edit_price, is_due, rent
 from lading.history.log import Draft
 from lading.history.view import Item, View
-from lading.messages import Message, Part, Text, ToolResult
+from lading.messages import Message, Text, ToolResult
 from lading.shrink import Target
 from lading.shrink.shrinking import reduce
 
@@ -64,7 +64,12 @@ def _digest_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Dr
         whole = {id(result): next(texts) for result in item.message.results}
         message = item.message
         if is_worth_clearing(item):
-            parts = (_shorten(part, whole.get(id(part), ""), pointer, wanted, pressure) for part in message.parts)
+            parts = (
+                _shorten(part, whole[id(part)], pointer, wanted, pressure)
+                if isinstance(part, ToolResult) and not stays_whole(part, message, pressure)
+                else part
+                for part in message.parts
+            )
             message = message.with_parts(tuple(parts))
             saved += item.tokens - pressure.count(message)
         messages.append(message)
@@ -80,15 +85,15 @@ def _find_wanted(view: View, entry: int) -> tuple[str, ...]:
     return (*[*reversed(used)][:MOST_USED], *find_terms(view, entry), *find_terms(view))
 
 
-def _shorten(part: Part, text: str, pointer: str, wanted: tuple[str, ...], pressure: Pressure) -> Part:
-    if not isinstance(part, ToolResult) or stays_whole(part, pressure):
-        return part
+def _shorten(
+    result: ToolResult, text: str, pointer: str, wanted: tuple[str, ...], pressure: Pressure
+) -> ToolResult:
     count = cache(pressure.count_text)
     tokens = count(text)
-    of = f" of {label_tool(part.name)}" if part.name else ""
+    of = f" of {label_tool(result.name)}" if result.name else ""
     note = f"[Excerpt of a result{of} ({tokens:,} tokens, {len(text.splitlines()):,} lines). Original: {pointer}]"
-    lines = reduce(text, Target(_limit_lines(count(part.text)), wanted), count=count)
-    return replace(part, parts=(Text(f"{note}\n{lines.text}" if lines else note),))
+    lines = reduce(text, Target(_limit_lines(count(result.text)), wanted), count=count)
+    return replace(result, parts=(Text(f"{note}\n{lines.text}" if lines else note),))
 
 
 def find_retired(view: View, pressure: Pressure, *, start: int, most_calls: float) -> list[Item]:
