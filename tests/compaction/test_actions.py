@@ -11,8 +11,10 @@ from lading.compaction.actions import (
     TARGET_CHARS,
     Action,
     merge,
+    read_action,
 )
 from lading.compaction.excerpts import MOST_READ_CHARS
+from lading.messages import ToolCall, tool_result
 from tests.compaction.acted import acted
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
@@ -351,3 +353,23 @@ def reads(text: str, kind: str, *, is_error: bool) -> Action:
 @pytest.mark.parametrize("kind", ["bash", "make", "edit", "write", "data", "raw"])
 def test_reading_a_call_is_linear(name: str, kind: str) -> None:
     assert_linear(partial(reads, kind=kind, is_error=kind != "data"), *ladder(HOSTILE[name]))
+
+
+TRACE = "rows: 7\nTraceback (most recent call last):\n  File '<stdin>', line 1\nKeyError: 'amount'"
+
+
+def test_code_that_raised_failed_and_data_with_a_trace_did_not() -> None:
+    raised = tool_result("c", TRACE).results[0]
+    cell = read_action(ToolCall("c", "python", json.dumps({"code": "df['amount']"})), raised)
+    assert (cell.failed, cell.detail) == (True, "python code df['amount']: failed: KeyError: 'amount'")
+    logs = read_action(ToolCall("c", "read_log", json.dumps({"service": "web"})), raised)
+    assert not logs.failed
+
+
+@pytest.mark.parametrize(
+    "keys", [("file_path", "old_string", "new_string"), ("filePath", "oldString", "newString")]
+)
+def test_names_of_arguments_may_be_in_camel_case(keys: tuple[str, str, str]) -> None:
+    call = ToolCall("c", "edit", json.dumps(dict(zip(keys, ("src/a.py", "x = 1", "x = 2"), strict=True))))
+    act = read_action(call, tool_result("c", "").results[0])
+    assert (act.edits, act.paths, act.change) == (True, ("src/a.py",), "+ x = 2")

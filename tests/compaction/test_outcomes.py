@@ -71,6 +71,7 @@ def test_commands_fail_in_many_words(text: str) -> None:
     "text",
     [
         "Tests run: 5, Failures: 0, Errors: 0\nBUILD SUCCESS",
+        "conclusion: success\nerror: null",
         "exit=0",
         "3/3 tests passed",
         "100% tests passed, 0 tests failed out of 9",
@@ -104,6 +105,65 @@ def test_the_output_of_a_command_may_be_in_json(command: str, result: object, te
     assert ended("command", json.dumps(result), command).text == text
 
 
+PRINTED = "row 7: error: bad date, skipped\n2 errors in old rows\n1200 rows imported"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        json.dumps({"output": PRINTED, "metadata": {"exit_code": 0, "duration_seconds": 1.0}}),
+        json.dumps({"stdout": PRINTED, "stderr": "", "returncode": 0}),
+        f"Exit code: 0\nWall time: 1.2 seconds\nOutput:\n{PRINTED}",
+        f"Chunk ID: 9\nProcess exited with code 0\nOutput:\n{PRINTED}",
+        f"<returncode>0</returncode>\n<output>\n{PRINTED}\n</output>",
+        f"{PRINTED}\n[exit code: 0]",
+        f"{'more ' * 200}\n{PRINTED}\nexit status 0\n",
+    ],
+)
+def test_an_exit_code_of_zero_counts_more_than_what_is_printed(result: str) -> None:
+    assert not ended("command", result, "cd data && python load.py --all").failed
+    failed = result.replace("0</", "3</").replace("e: 0", "e: 3").replace("e 0", "e 3").replace("s 0", "s 3")
+    assert ended("command", failed.replace('code": 0', 'code": 3'), "python load.py").failed
+    for several in (
+        "python load.py | tail -5",
+        "python load.py; ls",
+        "python load.py || true",
+        "python load.py\nls",
+    ):
+        assert ended("command", result, several).failed
+    assert read_outcome(ToolResult("c", (Text(result),), is_error=True), "command", shell=parse_command("x")).failed
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"error": "order is locked", "code": 423}', "error order is locked, code 423"),
+        ('{"success": false, "error": "SMTP 550"}', "success false, error SMTP 550"),
+        ('{"isError": true, "content": [{"type": "text", "text": "no"}]}', "isError true, type text, text no"),
+        ('{"errors": [{"message": "denied"}], "data": null}', "message denied"),
+        ("psycopg2.errors.LockNotAvailable: no lock", "psycopg2.errors.LockNotAvailable: no lock"),
+        ("requests.exceptions.HTTPError: 403", "requests.exceptions.HTTPError: 403"),
+        ("sqlite3.OperationalError: locked", "sqlite3.OperationalError: locked"),
+    ],
+)
+def test_a_data_tool_that_answers_with_an_error_failed(text: str, says: str) -> None:
+    found = ended("", text)
+    assert (found.failed, found.text) == (True, f"failed: {says}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"order": 7, "error": null, "errors": []}',
+        '{"errors": [{"message": "partial"}], "data": {"a": 1}}',
+        '{"ok": true, "status": "sent"}',
+        "com.example.errors is a package: see there",
+    ],
+)
+def test_data_about_errors_is_data(text: str) -> None:
+    assert not ended("", text).failed
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -119,6 +179,25 @@ def test_the_output_of_a_command_may_be_in_json(command: str, result: object, te
         '{"error": "channel_not_found"}',
         '{"status": "error", "code": 402}',
         "false",
+        "No replacement was performed, old_str `x` did not appear verbatim in a.py.",
+        "No replacement was performed. Multiple occurrences of old_str `x` in lines [3, 9].",
+        "File has not been read yet. Read it first before writing to it.",
+        "File has been modified since read, either by the user or by a linter. Read it again.",
+        "Found 3 matches of the string to replace, but replace_all is false.",
+        "No changes to make: old_string and new_string are exactly the same.",
+        "Failed to edit, expected 1 occurrence but found 2.",
+        "Your proposed edit has introduced new syntax error(s).\nYour changes have NOT been applied.",
+        "The tool execution failed with the following error:\n<error>\nThe block does not match</error>",
+        "Could not find exact match for edit:\nx",
+        "Access denied - path outside allowed directories: /w/a.py not in /repo",
+        "oldString found multiple times and requires more context",
+        "No sufficiently similar match found at line: 3 (92% similar, needs 100%)",
+        "[Errno 30] Read-only file system: '/w/a.py'",
+        "OSError: [Errno 28] No space left on device",
+        "Invalid `path` parameter: /w/a.py.",
+        "old_string is not unique in the file (3 matches); add more context.",
+        "0 replacements made in a.py",
+        "File unchanged: content is identical.",
     ],
 )
 def test_an_edit_that_was_refused_failed(text: str) -> None:
@@ -133,6 +212,12 @@ def test_an_edit_that_was_refused_failed(text: str) -> None:
         "ok",
         "The file a.py has been edited. Here's the result of running cat -n:\n 1 raise NotFound('not found')",
         "Successfully replaced 'not found' in a.py",
+        "Edit applied. 1 lint error: F401 `os` imported but unused",
+        "File /w/a.py updated. LSP errors detected, please fix: error: cannot find name 'foo'",
+        "a.py: 1 replacement made (file did already exist)",
+        "<result><path>a.py</path> saved; problems: error: 2 new problems</result>",
+        "Overwrote a.py. Could not run prettier (not found)",
+        "Applied patch to a.py; unable to verify the build",
         "File created: src/not found.py",
         "The file src/error.py has been updated.",
         "Updated a.py: if it cannot be read, failed is set",

@@ -46,6 +46,9 @@ def test_a_script_in_a_heredoc_is_part_of_what_runs() -> None:
         ("python - <<EOF > sums.txt\nprint(1)\nEOF", "python - <<EOF > sums.txt\nprint(1)\nEOF", "", ""),
         ("sed -n '1,5p' a.py", "sed -n '1,5p' a.py", "", ""),
         ("make > out.txt", "make > out.txt", "", ""),
+        ("cd x && echo 'A > B' >> .env", "cd x && echo 'A > B' >> .env", ".env", ""),
+        ("cat a.sql b.sql > all.sql; ls", "cat a.sql b.sql > all.sql; ls", "all.sql", ""),
+        ("make && echo no 2>&1 | tee log", "make && echo no 2>&1 | tee log", "", ""),
         ("", "", "", ""),
     ],
 )  # fmt: skip
@@ -78,6 +81,24 @@ def test_a_heredoc_and_sed_write_files(command: str, text: str, path: str, writt
 )
 def test_a_command_only_looks_when_all_its_programs_do(command: str, only_looks: bool) -> None:
     assert parse_command(command).only_looks is only_looks
+
+
+@pytest.mark.parametrize(
+    ("command", "changes", "hides_code"),
+    [
+        ("git commit -am 'a; b | c'", True, False),
+        ("cd app && sudo rm -rf build/cache", True, False),
+        ("kubectl -n web delete pod a", True, False),
+        ("make; alembic upgrade head", True, True),
+        ("docker ps | wc -l", False, True),
+        ("git log -1 2>&1", False, False),
+        ("python run.py & sleep 1", False, True),
+        ("pytest -q || true", False, True),
+    ],
+)
+def test_some_programs_change_what_no_edit_shows(command: str, changes: bool, hides_code: bool) -> None:
+    found = parse_command(command)
+    assert (found.changes, found.hides_code) == (changes, hides_code)
 
 
 @pytest.mark.parametrize("name", quick_first(sorted(HOSTILE), 3))

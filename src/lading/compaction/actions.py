@@ -7,6 +7,7 @@ something (tests, a build), deletes, patches or sends are read.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -21,11 +22,12 @@ from lading.compaction.call_kinds import (
     find_kind,
     find_patch,
     join_values,
+    list_places,
     split_name,
 )
 from lading.compaction.clearing import label_tool
 from lading.compaction.excerpts import clip, collapse_spaces, join_fitting, join_pair, read_values
-from lading.compaction.outcomes import NO_RESULT, CallOutcome, read_outcome
+from lading.compaction.outcomes import CELL, NO_RESULT, CallOutcome, read_outcome
 from lading.compaction.record_lines import quote
 from lading.compaction.shell_commands import MOST_COMMAND_CHARS, parse_command
 from lading.messages import ToolCall, ToolResult
@@ -36,17 +38,21 @@ EDIT_WORTH = (0.4, 0.3)
 """Worth of a token of the target, and of a token of the details; so are the pairs below."""
 FAILURE_WORTH = (0.5, 0.3)
 DEMAND_WORTH = (0.9, 0.15)
+CHANGE_WORTH = (0.4, 0.15)
+"""For a command that changes a repository, packages, a database, a service."""
 DATA_WORTH = (0.45, 0.4)
 """For a call that neither reads a file nor runs a command: its data cannot be read again."""
 FULL_WORTH = 0.3
 READ_WORTH = (0.2, 0.12)
+WORTHS = {"edit": EDIT_WORTH, "change": CHANGE_WORTH, "read": READ_WORTH, "": DATA_WORTH}
 OTHER_WORTH = (0.15, 0.12)
 _COMMANDS = frozenset(["command", "cmd", "script", "shell_command"])
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -\w*c ")
 _SETTING = re.compile(r"-?\d[\d.]*|true|false")
 _FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b(?![\w./-])")
 _NARROW = re.compile(
-    r"::\S+|(?<!\S)(?:-k|-t|--?run|--grep|--filter|--lf|--last-failed|--testNamePattern)\b(?:[= ]\S+)?"
+    r"::\S+|(?<!\S)(?:-k|-t|--?run|--grep|--filter|--lf|--last-failed|--testNamePattern|--testPathPattern"
+    r"|--ignore|--deselect|--exclude|--skip|(?<!python )(?<!python3 )-m)\b(?:[= ](?:'[^']*'|\"[^\"]*\"|\S+))?"
 )
 _PROGRAM = re.compile(r"(?:^|[\s/])([a-z][\w-]*)(?=\s|$)")
 _LAUNCHERS = frozenset(["python", "python3", "cd", "npx", "npm", "uv", "poetry", "run", "sudo", "time"])
@@ -67,8 +73,12 @@ class Action(Struct, frozen=True, gc=False):
     """The files that it reads or changes."""
     kind: str = ""
     """edit, command, read, or empty for data."""
+    changes: bool = False
+    """Whether it is a command that changes something (``Command.changes``), and no check."""
     files: tuple[str, ...] = ()
     """The files that a command names."""
+    place: str = ""
+    """Where a command runs, or the file of an edit is, as far as arguments beside these say it."""
     subject: str = ""
     """Equal for calls that do the same; without the trailing filters of a command."""
 
@@ -111,8 +121,8 @@ class Action(Struct, frozen=True, gc=False):
         elif self.ended.demands:
             worths = DEMAND_WORTH
         else:
-            kind = "edit" if self.edits else self.kind
-            worths = {"edit": EDIT_WORTH, "read": READ_WORTH, "": DATA_WORTH}.get(kind, OTHER_WORTH)
+            kind = "edit" if self.edits else "change" if self.changes else self.kind
+            worths = WORTHS.get(kind, OTHER_WORTH)
         yield self.brief, worths[0]
         yield self.detail, worths[1]
         if self.ended.full:
@@ -139,23 +149,41 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
     target = _describe_target(paths, shell.text, [] if patch else others, kind=kind)
     old, new = (patch.old, patch.new) if patch else (join_values(pairs, OLD), join_values(pairs, NEW))
     change = _describe_change(old, new) if old or new else clip(join_values(pairs, WRITTEN), CHANGE_CHARS)
+    places = list_places(given) if kind in ("edit", "command") else []
+    place = join_fitting(itertools.starmap(join_pair, places), TARGET_CHARS)
     repeated = shell.runs or " ".join([*paths, *(value for _, value in (() if edits else others))])
+    read_as = CELL if kind == "" and any(key == "code" for key, _ in pairs) else kind
     return Action(
         tool=quote(tool),
-        target=quote(target),
+        target=quote(f"{target} ({place})" if place and (edits or shell.text) else target),
         change=quote(change if edits else clip(shell.written, CHANGE_CHARS)),
-        ended=read_outcome(result, kind, shell=shell),
+        ended=read_outcome(result, read_as, shell=shell),
         media=media,
         paths=paths if kind in ("edit", "read") else (_shorten_path(shell.path),) if shell.path else (),
         kind=kind,
+        changes=kind == "command" and shell.changes and not _is_check(command, words),
         files=tuple(_FILE.findall(repeated[:MOST_COMMAND_CHARS])) if kind == "command" else (),
-        subject=collapse_spaces(f"{tool} {repeated[:MOST_COMMAND_CHARS]}"),
+        place=place,
+        subject=collapse_spaces(f"{tool} {repeated[:MOST_COMMAND_CHARS]}{_bracket(places)}"),
     )
+
+
+def _is_check(command: str, words: frozenset[str]) -> bool:
+    """Return whether a command, of a tool with these words in its name, tests or builds something."""
+    asked = {word.partition(":")[0] for word in command[:MOST_COMMAND_CHARS].split()}
+    return not CHECKS.isdisjoint(words | asked)
+
+
+def _bracket(places: Sequence[tuple[str, str]]) -> str:
+    # No word of it is taken for a program.
+    return " [" + ";".join(f"{key}={'_'.join(value.split())}" for key, value in places) + "]" if places else ""
 
 
 def covers(passed: Action, failed: Action) -> bool:
     """Return whether a successful call makes up for a failed one: an edit of the same files, or a passing check by
     the same program of at least the same files."""
+    if passed.place != failed.place:
+        return False
     if failed.kind == "edit":
         return passed.edits and {*failed.paths} <= {*passed.paths}
     if not passed.ended.passed or not failed.files or not {*failed.files} <= {*passed.files}:

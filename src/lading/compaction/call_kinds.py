@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from lading.compaction.patches import BEGIN, Patch, read_patch
 
 MOST_VERB_CHARS = 20
-PATHS = frozenset(
-    ["path", "file_path", "filepath", "filename", "file", "file_name", "notebook_path", "target_file"]
-)
-OLD = frozenset(["oldtext", "old_text", "old_string", "old_str", "search", "old", "find"])
-_REPLACED = OLD - {"search", "old", "find"}
+
+
+def _spell(names: str) -> frozenset[str]:
+    """Return names of arguments in snake_case, and in camelCase without capitals."""
+    return frozenset([*names.split(), *names.replace("_", "").split()])
+
+
+PATHS = _spell("path file_path filename file file_name notebook_path target_file")
+_REPLACED = _spell("old_text old_string old_str")
 """Names that alone show that the text is replaced."""
-NEW = frozenset(
-    ["newtext", "new_text", "new_string", "new_str", "replace", "replacement", "replacement_text", "new"]
-)
-WRITTEN = frozenset(
-    ["content", "contents", "file_text", "text", "new_content", "insert_text", "new_source", "code_edit"]
-)
+OLD = _REPLACED | {"search", "old", "find"}
+NEW = _spell("new_text new_string new_str replace replacement replacement_text new")
+WRITTEN = _spell("content contents file_text text new_content insert_text new_source code_edit")
 _PATCH = frozenset(["patch", "diff", "patch_text", "patchtext"])
 _SENDS = re.compile(r"(?:to|subject)$|recipient|channel|chat|thread")
 """Start of a key of a call that sends something: a path beside it is an attachment."""
@@ -33,6 +34,11 @@ _GIVES = frozenset(
 """A tool with one of these words in its name turns a file into something else, or sends it: the call is data."""
 _PATCHES = frozenset(["patch", "apply", "edit", "replace"])
 CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
+_PLACES = _spell(
+    "workdir cwd directory dir workspace repo repository project owner branch host hostname server machine"
+)
+_PLACES |= _spell("device container pod namespace cluster region database db env environment account")
+"""Words of a key that says where a command runs or a file is: elsewhere, the same call is another one."""
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
@@ -59,6 +65,15 @@ def find_kind(
     if checks or (command and not paths):
         return "command"
     return "read" if paths and not (is_dry or sends) else ""
+
+
+def list_places(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """List the arguments that say where a call acts."""
+    return [
+        (key, value)
+        for key, value in given
+        if key.casefold() not in PATHS and not _PLACES.isdisjoint({key.casefold(), *split_name(key)})
+    ]
 
 
 def find_patch(pairs: Sequence[tuple[str, str]], words: frozenset[str]) -> Patch | None:

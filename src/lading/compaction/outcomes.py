@@ -30,8 +30,9 @@ MOST_REFUSAL_CHARS = 2_000
 DEMAND_CHARS = 160
 DEMANDS_CHARS = 420
 _ERROR = re.compile(
-    r"^\W{0,4}(?:error|fail(?:ed|ure)?|fatal|panic|traceback|npm err(?:or)?|not ok)\b(?!\w*[:=]?\s*0\b)"
-    r"|\berror(?:\[?\s?\w{0,3}\d+\]?)?:\s*(?!0\b)\S|(?-i:[A-Z]\w*(?:Error|Exception)):\s*\S"
+    r"^\W{0,4}(?:error|fail(?:ed|ure)?|fatal|panic|traceback|npm err(?:or)?|not ok)\b"
+    r"(?!\w*[:=]?\s*(?:0|null|none|nil)\b)"
+    r"|\berror(?:\[?\s?\w{0,3}\d+\]?)?:\s*(?!(?:0|null|none|nil|false)\b)\S|(?-i:[A-Z]\w*(?:Error|Exception)):\s*\S"
     r"|^(?!\s*(?:raise|except|throw)\b)\W*(?:\S+\s+)?\S*(?-i:Error|Exception)$"
     r"|command not found|No such file or directory|Permission denied|not recognized as"
     r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)?|returned code)[ :]+(?:code )?[1-9]\d{0,2}\b"
@@ -51,20 +52,30 @@ _ERROR_WORDS = (
 )
 """Each ASCII line in which ``_ERROR`` finds something contains one of them, in any case."""
 _TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
-_REFUSED = re.compile(r"\W{0,4}(?:\w*error|exception|fail(?:ed|ure)|fatal)\s?[:!]", re.IGNORECASE)
+_CELL_TRACE = re.compile(r"^.{0,200}Traceback \(most recent call last\)", re.MULTILINE)
+_REFUSED = re.compile(
+    r"\W{0,4}(?:(?:\w+\.)*\w*error|exception|fail(?:ed|ure)|fatal)\s?[:!]"
+    r"|(?:\w+\.)*(?:errors?|exceptions?)\.(?-i:[A-Z])\w*:",
+    re.IGNORECASE,
+)
 """Start of the answer of a tool that did not do what it was asked for."""
 _NOT_DONE = re.compile(
     r"\bnot found\b|\bno (?:match(?:es)?|changes?|occurrences?)\b|\b(?:does not|doesn't|already) exists?\b"
-    r"|\btimed out\b|\b(?:failed|unable) to\b"
+    r"|\btimed out\b|\b(?:failed|unable) to\b|\bexecution failed\b|\bnew syntax error"
+    r"|\b(?:no|0) (?:replacements?|sufficiently)\b|\bdid not appear\b|\b(?:does not|doesn't) match\b"
+    r"|\b(?:not|n't) (?:been )?(?:applied|read|performed|made|saved|written|allowed|unique)\b|\bunchanged\b"
+    r"|\bmultiple (?:occurrences|matches|times)\b|\b(?:expected|found) \d+ (?:matches|occurrences?|times)\b"
+    r"|\bmodified since\b|\baccess denied\b|\bread-only\b|\bno space left\b|\bis a directory\b|\binvalid\b"
     r"|\b(?:verification|validation) failed\b|\b(?:cannot|could not|couldn't)\b"
     r"|\bpermission denied\b|\bE[A-Z]{4,}: |\berror:|<\w*error>|\A\W*error\b",
     re.IGNORECASE,
 )
 """Found in the first line of the answer to an edit that was not made."""
 _DONE = re.compile(
-    r"\A\W*(?:ok|done|(?:the )?(?:file )?(?:updated|edited|replaced|applied|created|wrote|written|saved|changed"
-    r"|modified|inserted|added|deleted|removed|overwr\w+))\b|(?<!not )\bsuccess(?:ful|fully)?\b"
-    r"|\bhas been (?:updated|edited|created|written|saved|changed|modified|deleted)\b",
+    r"\A\W*(?:ok|done|(?:the )?(?:(?:edit|patch|changes?) )?(?:file (?:\S+ (?:was )?)?)?"
+    r"(?:updated|edited|replaced|applied|created|wrote|written|saved|changed|modified|inserted|added|deleted|removed"
+    r"|overwr\w+))\b|\b[1-9]\d* replacements? made\b|</path> saved\b|(?<!not )\bsuccess(?:ful|fully)?\b"
+    r"|\bhas been (?:updated|edited|created|written|saved|changed|modified|deleted)\b(?! since)",
     re.IGNORECASE,
 )
 _NOT_READ = re.compile(
@@ -100,6 +111,13 @@ _EMPTY = re.compile(r"\W*(?:no output)?\W*(?:command )?exit\w*(?: with)?(?: code
 """The output of a search without hits, which exits with 1."""
 _OUTPUTS = ("output", "stdout", "stderr")
 _CODES = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
+_ZERO = re.compile(
+    r"^\W*(?:(?:command|process)\W)?(?:exit(?:ed)?|return(?:ed|code)?)(?:[ _]with)?(?:[ _](?:code|status))?"
+    r"\W{1,3}0(?:\W{1,3}(?:exit|return)_?(?:code|status))?\W*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A line that says that a command succeeded, before or behind its output."""
+_ZERO_CHARS = 200
 _DEMAND = re.compile(r"\b(?:MUST|NEVER|ALWAYS|Always|Never|DO NOT|IMPORTANT|REQUIRED)\b")
 _PROSE = re.compile(r"\W{0,6}[^\W\d_][\w'`/.,-]*(?: [\w'`\"(/.,*-]+){4}")
 
@@ -122,6 +140,8 @@ class CallOutcome(Struct, frozen=True, gc=False):
     """The demands of a document, quoted."""
 
 
+CELL = "cell"
+"""The kind of a call with code that a tool runs; what it gives is data, or the trace of an exception."""
 NO_RESULT = CallOutcome("no result", ran=False)
 
 
@@ -129,7 +149,7 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Cal
     """Read the outcome of a call of this kind (``Action.kind``)."""
     if result is None:
         return NO_RESULT
-    text, code = _unwrap(result.text) if kind in ("command", "edit") else (result.text, "")
+    text, code = _unwrap(result.text) if kind in ("command", "edit") else (result.text, None)
     text = _COLOUR.sub("", text)
     is_short = len(text) <= MOST_EMPTY_CHARS
     # A JSON answer such as {"cancelled": true} reports what the call did.
@@ -139,9 +159,12 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Cal
     is_empty = shell.only_looks and is_short and _EMPTY.fullmatch(code or text) is not None
     is_error = (result.is_error or bool(code)) and not is_empty
     ends = _keep_ends(text)
-    error = _find_error(kind, ends, shell, is_error=is_error) or ("" if text.strip() or not is_error else code)
+    # What a command prints of errors did not make it fail if its exit code is zero.
+    is_zero = kind == "command" and not (result.is_error or shell.hides_code) and (code == "" or _says_zero(text))
+    error = "" if is_zero else _find_error(kind, ends, shell, is_error=is_error)
+    error = error or ("" if text.strip() or not is_error else code or "")
     failed = is_error or bool(error)
-    is_data = kind == "" and not failed
+    is_data = kind in ("", CELL) and not failed
     shown = "" if is_data else _describe(kind, text, error, shell=shell, failed=failed)
     shown, full = _describe_data(text) if is_data else (shown, "")
     passed = kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None
@@ -192,15 +215,22 @@ def _keep_ends(text: str) -> str:
     return text if len(text) <= MOST_READ_CHARS else f"{text[:half]}\n{text[-half:]}"
 
 
-def _unwrap(text: str) -> tuple[str, str]:
-    """Return the output and the non-zero exit code with its key, if the result is JSON with both; else the text."""
+def _says_zero(text: str) -> bool:
+    """Return whether the start or end of a result says that the exit code is zero."""
+    ends = (text,) if len(text) < 2 * _ZERO_CHARS else (text[:_ZERO_CHARS], text[-_ZERO_CHARS:])
+    return any(map(_ZERO.search, ends))
+
+
+def _unwrap(text: str) -> tuple[str, str | None]:
+    """Return the output and the exit code with its key, empty if it is zero, of a result that is JSON with both;
+    else the text and None."""
     found = _load_object(text, MOST_READ_CHARS)
     inner = found.get("metadata")
     fields: dict[str, Any] = {**(inner if isinstance(inner, dict) else {}), **found}
     printed = [fields[key] for key in _OUTPUTS if isinstance(fields.get(key), str)]
     codes = [(key, fields[key]) for key in _CODES if type(fields.get(key)) is int]
     if not printed or not codes:
-        return text, ""
+        return text, None
     return "\n".join(filter(None, printed)), next((f"{key} {code}" for key, code in codes if code), "")
 
 
@@ -217,9 +247,9 @@ def _is_refusal(text: str) -> bool:
     if text.strip() == "false":
         return True
     found = _load_object(text, MOST_REFUSAL_CHARS)
-    is_denied = any(found.get(key) is False for key in ("success", "ok"))
-    status = found.get("status")
-    return is_denied or bool(found.get("error")) or (isinstance(status, str) and status in ("error", "failed"))
+    is_denied = any(found.get(key) is False for key in ("success", "ok")) or found.get("isError") is True
+    only_errors = isinstance(found.get("errors"), list) and bool(found["errors"]) and not found.get("data")
+    return is_denied or only_errors or bool(found.get("error")) or found.get("status") in ("error", "failed")
 
 
 def _find_error(kind: str, text: str, shell: Command, *, is_error: bool) -> str:
@@ -230,6 +260,10 @@ def _find_error(kind: str, text: str, shell: Command, *, is_error: bool) -> str:
     if kind == "edit":
         is_denied = _REFUSED.match(line) or (_NOT_DONE.search(line[:400]) and not _DONE.search(line[:400]))
         return line.strip() if _is_refusal(text) or (is_denied and line[:1] != "{") else ""
+    if kind == CELL and (trace := _CELL_TRACE.search(text)):
+        return find_error_line(text[trace.start() :]) or _find_last_line(text)
+    if kind in ("", CELL) and _is_refusal(text) and line[:1] == "{":
+        return _describe_data(text)[0]
     # A file may begin with such a line.
     is_refusal = kind != "command" and not (kind == "read" and more.strip()) and _REFUSED.match(line)
     is_refusal = is_refusal or (kind == "read" and not more.strip() and _NOT_READ.match(line))
@@ -250,7 +284,8 @@ def _describe(kind: str, text: str, error: str, *, shell: Command, failed: bool)
         return _describe_data(text)[0]
     last = _find_last_line(text)
     ending = clip(error or last, OUTCOME_CHARS)
-    if error and last and error != last:
+    # The values of an answer in JSON are the error.
+    if error and last and error != last and text.lstrip()[:1] != "{":
         ending += f" / {clip(last, OUTCOME_CHARS // 2)}"
     return f"failed: {ending}" if failed else ending
 

@@ -17,15 +17,26 @@ _LOOKS = re.compile(
     r"|git-(?:diff|log|show|status|blame|grep|ls-files)|(?:kubectl|docker)-(?:logs|get|describe|ps|inspect)"
 )
 """Programs that show existing data: an error in their output is part of that data."""
+_CHANGES = re.compile(
+    r"git-(?:commit|push|pull|merge|rebase|reset|revert|checkout|switch|restore|tag|stash|cherry-pick|rm|mv|apply|am"
+    r"|clone|branch|init)|(?:kubectl|docker)-(?!logs|get|describe|ps|inspect|images|version)[a-z-]+"
+    r"|rm|rmdir|mv|cp|mkdir|ln|chmod|chown|touch|kill|pkill|crontab|systemctl|service|scp|rsync|ssh|twine"
+    r"|pip3?|uv|conda|poetry|npm|pnpm|yarn|gem|bundle|cargo|apt|apt-get|dnf|yum|apk|brew"
+    r"|alembic|flyway|psql|mysql|mariadb|mongosh|redis-cli|sqlite3"
+    r"|terraform|tofu|helm|ansible|ansible-playbook|pulumi|aws|gcloud|az|gh|glab|heroku|flyctl|vercel|netlify"
+)
+"""Programs that change what no edit of a file shows: what they did cannot be read again."""
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
 _QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
 _FILTER = re.compile(r"2>&1|\||(?<![-=])>")
 _HIDES = re.compile(r"\|\s*(?:[ef]?grep|rg|head|wc)\b|(?<![-=2])>(?!&)(?!.*\b(?:tail|cat)\b)")
+_SEVERAL = re.compile(r"[;|\n]\s*\S|(?<![&>])&(?![&>\d])")
 _PROGRAM = re.compile(
     r"(?:^|[;|\n(]|&&)\s*(?!cd\b)(?:\w+=\S+\s+)*(?:(?:sudo|xargs|time|env)\s+(?:-\S+\s+)*)?"
     r"(?:[^\s;|&]*/)?(?:(?P<host>git|kubectl|docker)(?:\s+-[Cn]\s+\S+|\s+-\S+)*\s+(?P<verb>[a-z-]+)|(?P<name>[\w.-]+))"
 )
 _TARGET = re.compile(r"\bcat\b[^;&|\n>]*>>?\s*([^\s;&|<>]+)|\btee\s+(?:-a\s+)?([^\s;&|<>]+)")
+_REDIRECT = re.compile(r"\b(?:echo|printf|cat)\b[^;&|\n<>]*(?<![\d&])>>?\s*([^\s;&|<>]+)(?![^\n]*<<)")
 _IN_PLACE = re.compile(r"\bsed\b(?=[^;&|\n]*\s-(?:\w*i|-in-place))[^;&|\n>]*\s([^\s;&|>]+)")
 _ACTS = re.compile(r"\bfind\b[^;|]*\s-(?:delete|exec)")
 
@@ -43,9 +54,13 @@ class Command(Struct, frozen=True):
     """The text of a heredoc that is written to that file."""
     only_looks: bool = False
     """Whether it only shows existing data."""
+    changes: bool = False
+    """Whether it changes something beside files that edits show: a repository, packages, a database, a service."""
     is_filtered: bool = False
     hides_end: bool = False
     """Whether the end of its output is filtered out or redirected."""
+    hides_code: bool = False
+    """Whether it is several commands, of which one may fail though the exit code is zero."""
 
 
 def parse_command(command: str) -> Command:
@@ -53,7 +68,7 @@ def parse_command(command: str) -> Command:
     head, body, rest = _split(command)
     text = f"{head}; {rest}" if rest else head
     plain = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text[:MOST_COMMAND_CHARS])
-    written = _TARGET.search(plain, 0, len(head)) if body else _IN_PLACE.search(plain)
+    written = _TARGET.search(plain, 0, len(head)) if body else _IN_PLACE.search(plain) or _REDIRECT.search(plain)
     path = text[slice(*written.span(written.lastindex or 0))] if written else ""
     if path and path[0] not in "'\"$" and not path.startswith("/dev/"):
         return Command(text, runs=text[:MOST_COMMAND_CHARS], path=path, written=body)
@@ -66,8 +81,10 @@ def parse_command(command: str) -> Command:
         command,
         runs=runs[:MOST_COMMAND_CHARS],
         only_looks=bool(shows),
+        changes=any(map(_CHANGES.fullmatch, programs)),
         is_filtered=cut is not None,
         hides_end=hides,
+        hides_code=_SEVERAL.search(plain) is not None,
     )
 
 
