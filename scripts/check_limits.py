@@ -41,13 +41,13 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 47, "client": 65}
-LINE_FUNCTIONS = {"session": 235, "client": 377}
-LINE_CALLS = {"session": 475, "client": 870}
+LINE_FUNCTIONS = {"session": 241, "client": 377}
+LINE_CALLS = {"session": 486, "client": 871}
 LINE_STATE = 13
-LINE_LINES = {"session": 8_970, "client": 12_360}
+LINE_LINES = {"session": 9_010, "client": 12_395}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 47_820
-SOURCE_LINES = 68_630
+LOWER_FLOORS_LINES = 48_030
+SOURCE_LINES = 68_850
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

@@ -34,7 +34,7 @@ def is_worth_clearing(item: Item) -> bool:
     return item.clearable_tokens >= 2 * NOTE_TOKENS * len(item.message.results) > 0
 
 
-def stays_whole(result: ToolResult, message: Message, pressure: Pressure) -> bool:
+def stays_whole(result: ToolResult, message: Message, *, pressure: Pressure) -> bool:
     """Return whether a result beside larger ones in its message has too few tokens to be shortened."""
     if len(message.results) == 1 or any(not isinstance(part, Text) for part in result.parts):
         return False
@@ -58,7 +58,7 @@ def _replace_results(item: Item, pointer: str, pressure: Pressure) -> Message:
     several = len(item.message.results) > 1
     parts: list[Part] = []
     for part in item.message.parts:
-        if isinstance(part, ToolResult) and not stays_whole(part, item.message, pressure):
+        if isinstance(part, ToolResult) and not stays_whole(part, item.message, pressure=pressure):
             of = f" of {label_tool(part.name)}" if part.name else ""
             size = "" if several else f" ({item.clearable_tokens:,} tokens)"
             part = replace(part, parts=(Text(f"[Result{of} removed after use{size}. Original: {pointer}]"),))

@@ -66,7 +66,7 @@ def _digest_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Dr
         if is_worth_clearing(item):
             parts = (
                 _shorten(part, whole[id(part)], pointer, wanted, pressure)
-                if isinstance(part, ToolResult) and not stays_whole(part, message, pressure)
+                if isinstance(part, ToolResult) and not stays_whole(part, message, pressure=pressure)
                 else part
                 for part in message.parts
             )
