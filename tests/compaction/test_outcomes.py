@@ -131,6 +131,8 @@ def test_an_exit_code_of_zero_counts_more_than_what_is_printed(result: str) -> N
         "python load.py\nls",
     ):
         assert ended("command", result, several).failed
+    shown = "main.c:3:5: error: expected ';'\n    return 0;\n"
+    assert ended("command", shown, "gcc main.c").failed
     assert read_outcome(ToolResult("c", (Text(result),), is_error=True), "command", shell=parse_command("x")).failed
 
 

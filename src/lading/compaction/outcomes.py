@@ -112,7 +112,7 @@ _EMPTY = re.compile(r"\W*(?:no output)?\W*(?:command )?exit\w*(?: with)?(?: code
 _OUTPUTS = ("output", "stdout", "stderr")
 _CODES = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
 _ZERO = re.compile(
-    r"^\W*(?:(?:command|process)\W)?(?:exit(?:ed)?|return(?:ed|code)?)(?:[ _]with)?(?:[ _](?:code|status))?"
+    r"^\W*(?:(?:command|process)\W)?(?:exit(?:ed)?(?:[ _]with)?[ _]?(?:code|status)|return[ _]?code)"
     r"\W{1,3}0(?:\W{1,3}(?:exit|return)_?(?:code|status))?\W*$",
     re.MULTILINE | re.IGNORECASE,
 )
