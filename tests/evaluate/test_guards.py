@@ -110,6 +110,43 @@ def test_values_that_no_message_before_holds_are_invented() -> None:
     assert kept(*HEAD, summary, upto=3).invented == ("src/a.py", "src/b.py", "build_7")
 
 
+LINES = {
+    "chinese": "错误：无法连接到数据库服务器。第{}行日志显示请求E4711处理超时。",
+    "japanese": "データベースに接続できません。ログの{}行目でリクエストE4711がタイムアウトしました。",
+    "thai": "ไม่สามารถเชื่อมต่อกับฐานข้อมูลได้บรรทัดที่{}ของคำขอE4711หมดเวลา",
+    "korean": "데이터베이스에 연결할 수 없습니다. 로그의 {}번째줄에서 요청E4711이 시간을 초과했습니다.",
+}
+
+
+@pytest.mark.parametrize("mark", ["…", " […]", " …"])
+@pytest.mark.parametrize("script", LINES)
+def test_a_sentence_without_spaces_may_be_cut(script: str, mark: str) -> None:
+    line = LINES[script].format(1024)
+    guards = Guards([*HEAD, said("assistant", line * 3)], count=count, texts=MessageTexts())
+    whole = {
+        at for value in ("1024", "E4711") for at in range(line.index(value) + 1, line.index(value) + len(value))
+    }
+    for end in set(range(1, len(line))) - whole:
+        cuts = (f"{line[:end]}{mark}", f"{mark}{line[end:]}", f"- log: {line[:end]}{mark}{line[end:]}")
+        for cut in cuts:
+            assert guards.measure([*HEAD, said("user", cut)], 3).invented == (), cut
+
+
+@pytest.mark.parametrize("script", LINES)
+def test_an_invented_value_in_a_sentence_without_spaces(script: str) -> None:
+    guards = Guards([*HEAD, said("assistant", LINES[script].format(1024))], count=count, texts=MessageTexts())
+    other = LINES[script].format(1025).replace("E4711", "E4712")
+    for cut in (other, f"{other}…"):
+        assert guards.measure([*HEAD, said("user", cut)], 3).invented == ("1025", "E4712")
+    assert guards.measure([*HEAD, said("user", LINES[script].format(1024))], 2).invented == ("1024", "E4711")
+
+
+def test_an_invented_short_number_in_chinese() -> None:
+    guards = Guards([*HEAD, said("assistant", LINES["chinese"].format(10))], count=count, texts=MessageTexts())
+    assert guards.measure([*HEAD, said("user", "第10行日志显…")], 3).invented == ()
+    assert guards.measure([*HEAD, said("user", "第11行日志显…")], 3).invented == ("第11行",)
+
+
 def test_lading_s_own_notes_may_tell_figures_that_stand_nowhere() -> None:
     assert kept(*HEAD, said("user", NOTE), *LOG[5:]).invented == ()
     assert kept(*HEAD, said("user", f"{NOTE}\nsrc/made_up.py"), *LOG[5:]).invented == ("src/made_up.py",)

@@ -14,9 +14,9 @@ MOST_VALUE_CHARS = 160
 MOST_READ_CHARS = 200_000
 """Of longer JSON only the start is read."""
 MOST_STARTED_CHARS = 4_000
-_UNSPACED = re.compile(
-    r"(?<=[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60])"
-)
+UNSPACED = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60"
+"""Characters of scripts without spaces between words, for a class of a pattern."""
+_UNSPACED = re.compile(f"(?<=[{UNSPACED}])")
 """Position after a character of a script without spaces between words."""
 _TOKEN = re.compile(
     r'"(?P<key>(?:[^"\\]|\\.){0,80})"\s{0,9}:|(?P<open>[{\[])|(?P<close>[}\]])'

@@ -18,7 +18,8 @@ from lading.addresses import SCHEME
 from lading.compaction.admission import RESHAPED
 from lading.compaction.identifiers import read_leaves
 from lading.evaluate.quoting import QuoteFinder
-from lading.evaluate.value_recall import MessageTexts, ValueIndex, find_identifiers
+from lading.evaluate.unspaced import IdentifierFinder, find_script_identifiers
+from lading.evaluate.value_recall import MessageTexts, ValueIndex
 from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult, user_text
 from lading.session.matching import fingerprint
 from lading.shrink.shrinking import decode
@@ -49,7 +50,7 @@ class GuardMeasures(Struct, frozen=True):
     """Tokens of its text that is not quoted from the log, without system messages."""
     invented: tuple[str, ...]
     """Identifiers and numbers in generated text, outside Lading's own notes, that no earlier message holds. A
-    dotted name counts as held if its parts are."""
+    dotted name counts as held if its parts are. For scripts without spaces, see ``unspaced.py``."""
 
 
 class _ComparedMessage(Struct, frozen=True):
@@ -73,6 +74,7 @@ class Guards:
         """``count`` returns the tokens of a message, framing included."""
         self._messages = messages
         self._places = ValueIndex(messages, texts=texts)
+        self._identifiers = IdentifierFinder(self._places)
         self._quotes = QuoteFinder(self._places)
         self._count = count
         self._tokens = [count(message) for message in messages]
@@ -135,8 +137,9 @@ class Guards:
         if not rest.parts:
             return _ComparedMessage(message, ())
         texts = _collect_texts(rest.parts)
-        values = dict.fromkeys(value for text in texts for value in find_identifiers(_MARKER.sub(" ", text)))
-        firsts = tuple((value, self._places.find_first_named(value)) for value in values)
+        plain = (_MARKER.sub(" ", text) for text in texts)
+        values = dict.fromkeys(value for text in plain for value in find_script_identifiers(text))
+        firsts = tuple((value, self._identifiers.find_first(value)) for value in values)
         unquoted = map(self._quotes.remove_quotes, (*texts, *(call.arguments for call in rest.calls)))
         generated = "\n".join(filter(None, unquoted))
         return _ComparedMessage(message, (), self._count(user_text(generated)) if generated else 0, firsts)

@@ -27,7 +27,7 @@ from lading.messages import Message, Part, Reasoning, Role, Text, Tool, ToolCall
 from lading.sources.billing import read_usage
 from lading.sources.opentools import is_legal_name
 from lading.sources.recording import JsonLine, RecordedUsage, Recording, Report, Source
-from lading.sources.response_items import decode_item, is_item
+from lading.sources.response_items import decode_item
 from lading.sources.times import parse_time
 from lading.wire.templates import as_list, as_object, copy_json
 
@@ -56,7 +56,7 @@ def recognises(values: Sequence[Any]) -> bool:
 def _is_event(value: Mapping[str, Any]) -> bool:
     if isinstance(value.get("payload"), dict):
         return value.get("type") in _SESSION_EVENTS + _OTHER_EVENTS
-    return value.keys() >= _OLD_START or _is_document(value) or is_item(value)
+    return value.keys() >= _OLD_START or _is_document(value)
 
 
 def _is_document(value: Mapping[str, Any]) -> bool:

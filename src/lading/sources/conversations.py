@@ -16,7 +16,7 @@ new. ``Recording.requests`` has the content of each request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import accumulate, repeat, takewhile
 from typing import Any
 
 from msgspec import Struct
@@ -38,7 +38,7 @@ from lading.messages import (
 from lading.session.matching import count_shared, match
 from lading.sources.agents import rewrite_other_agents
 from lading.sources.billing import read_usage
-from lading.sources.decoding import decode_envelope, decode_messages
+from lading.sources.decoding import decode_envelope, decode_messages, report_other_formats
 from lading.sources.recording import JsonLine, RecordedRequest, RecordedUsage, Recording, Report
 from lading.sources.times import parse_time
 from lading.wire import Wire, find_wire
@@ -62,7 +62,7 @@ def read_bodies(lines: Iterable[JsonLine], report: Report, *, wire_name: str) ->
         if found is None:
             report(line.number, "Left out: neither a body with messages nor a list of messages.")
             continue
-        request = _parse_request(found, wire, report, line=line.number)
+        request = _parse_request(found, wire, report, line=line)
         if not request.messages and not request.reply:
             report(line.number, "Left out: there is no message in it.")
             continue
@@ -115,10 +115,14 @@ class _ParsedRequest(Struct, frozen=True, eq=False):
         return (*self.envelope.messages, *takewhile(_is_system, self.messages))
 
 
-def _parse_request(call: RecordedCall, wire: Wire, report: Report, *, line: int) -> _ParsedRequest:
-    envelope = decode_envelope(call.body, wire, report=report, line=line)
+def _parse_request(call: RecordedCall, wire: Wire, report: Report, *, line: JsonLine) -> _ParsedRequest:
+    envelope = decode_envelope(call.body, wire, report=report, line=line.number)
     raw, reply = call.messages, find_reply(call.reply)
-    messages, indices = decode_messages(raw if reply is None else [*raw, reply], wire, report=report, line=line)
+    lines = _find_lines(raw, wire, line=line)
+    messages, indices = decode_messages(raw if reply is None else [*raw, reply], wire, report=report, lines=lines)
+    if isinstance(line.value, list):
+        decoded = dict(zip(indices, messages, strict=True))
+        report_other_formats(raw, decoded, wire=wire, report=report, lines=lines)
     sent = sum(index < len(raw) for index in indices)
     content: list[Message | None] = [None] * len(raw)
     for index, message in zip(indices[:sent], messages, strict=False):
@@ -126,7 +130,7 @@ def _parse_request(call: RecordedCall, wire: Wire, report: Report, *, line: int)
     tools = [replace(tool, template=None if tool.schema else tool.template) for tool in envelope.tools]
     return _ParsedRequest(
         call=call,
-        line=line,
+        line=line.number,
         content=tuple(content),
         system=tuple(map(_normalize, envelope.messages)),
         tools=tuple(tools),
@@ -135,6 +139,13 @@ def _parse_request(call: RecordedCall, wire: Wire, report: Report, *, line: int)
         indices=indices[:sent],
         reply=messages[sent:],
     )
+
+
+def _find_lines(raw: Sequence[Any], wire: Wire, *, line: JsonLine) -> list[int]:
+    """Return the line of each message, and of a reply after them."""
+    sizes = map(len, raw) if wire.layout.items.unites else repeat(1, len(raw))
+    starts = accumulate(sizes, initial=0)
+    return [line.item_numbers[at] if at < len(line.item_numbers) else line.number for at in starts]
 
 
 def _find_conversation(opened: Sequence[_OpenConversation], request: _ParsedRequest) -> _OpenConversation | None:

@@ -22,11 +22,15 @@ def recognises(values: Sequence[Any]) -> bool:
 
 
 def _holds_contents(value: Any) -> bool:
-    wire = find_wire(_NAME)
-    found = parse_call(value, wire)
-    return found is not None and any(
-        isinstance(item, dict) and wire.layout.items.claim(item) for run in found.messages for item in run
-    )
+    found = parse_call(value, find_wire(_NAME))
+    return found is not None and any(is_content(item) for run in found.messages for item in run)
+
+
+def is_content(item: Any) -> bool:
+    """Whether a value is a content of this format. Parts with a type are those of other tools."""
+    if not isinstance(item, dict) or not find_wire(_NAME).layout.items.claim(item):
+        return False
+    return not any(isinstance(part, dict) and "type" in part for part in item.get("parts") or ())
 
 
 SOURCE = Source(_NAME, recognises, partial(read_bodies, wire_name=_NAME))

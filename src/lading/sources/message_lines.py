@@ -1,39 +1,38 @@
-"""Read files with one OpenAI chat message a line: the whole file is one session."""
+"""Read files with one message or item a line: the whole file is one session, read like the list of its lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lading.messages import Message
-from lading.sources.agents import rewrite_other_agents
-from lading.sources.decoding import decode_messages
+from msgspec.structs import replace
+
+from lading.sources import SOURCES, gemini, source
 from lading.sources.recording import JsonLine, Recording, Report, Source
-from lading.wire import find_wire
+from lading.sources.response_items import is_item
 
 NAME = "message_lines"
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 def recognises(values: Sequence[Any]) -> bool:
-    """Whether one of the values is a chat message."""
-    return any(
-        isinstance(value, dict) and value.get("role") in _ROLES and ("content" in value or "tool_calls" in value)
-        for value in values
-    )
+    """Whether one of the values is a chat message, a content of Gemini or an item of the Responses API."""
+    return any(isinstance(value, dict) and _is_message(value) for value in values)
+
+
+def _is_message(value: Mapping[str, Any]) -> bool:
+    is_chat = value.get("role") in _ROLES and ("content" in value or "tool_calls" in value)
+    return is_chat or gemini.is_content(value) or is_item(value)
 
 
 def _read(lines: Iterable[JsonLine], report: Report) -> Iterator[Recording]:
-    wire = find_wire("openai_chat")
-    messages: list[Message] = []
-    indices: list[int] = []
-    for position, line in enumerate(lines):
-        found, _ = decode_messages([line.value], wire, report=report, line=line.number)
-        messages += found
-        indices += [position] * len(found)
-    if messages:
-        times_s = (None,) * len(messages)
-        yield Recording("", tuple(rewrite_other_agents(messages)), tuple(indices), times_s=times_s, origin=NAME)
+    known = list(lines)
+    values = [line.value for line in known]
+    # A message may be legal in several formats: all lines together decide, as for a JSON list.
+    chosen = next((one for one in map(source, SOURCES) if one.recognises([values])), source("openai_chat"))
+    whole = [JsonLine(line.number, values, tuple(each.number for each in known)) for line in known[:1]]
+    for recording in chosen.read(whole, report):
+        yield replace(recording, origin=NAME)
 
 
 SOURCE = Source(NAME, recognises, _read)

@@ -71,7 +71,7 @@ class Recording(Struct, frozen=True):
     messages: tuple[Message, ...]
     raw_indices: tuple[int, ...]
     """For each message, its index in the raw list of the file, so that one left out does not shift the others. In a
-    log with one message a line: the index of its first line, from 0. -1: it is outside the list, as the system
+    log with one event a line: the index of its first line, from 0. -1: it is outside the list, as the system
     text of an Anthropic body is."""
     tools: tuple[Tool, ...] = ()
     """The recorded schemas, or open ones for the tools that the file names; see also ``tools_at``."""
@@ -94,6 +94,8 @@ class JsonLine(Struct, frozen=True):
 
     number: int
     value: Any
+    item_numbers: tuple[int, ...] = ()
+    """Of a list with one item a line: the line of each item."""
 
 
 Report: TypeAlias = Callable[[int, str], None]

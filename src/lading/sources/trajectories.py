@@ -48,7 +48,8 @@ def read(lines: Iterable[JsonLine], report: Report) -> Iterator[Recording]:
 
 def _read_session(record: Mapping[str, Any], chat: Wire, report: Report, *, line: int) -> Recording | None:
     raw = record["messages"]
-    messages, indices = decode_messages([_remove_own_fields(item) for item in raw], chat, report=report, line=line)
+    read, lines = [_remove_own_fields(item) for item in raw], [line] * len(raw)
+    messages, indices = decode_messages(read, chat, report=report, lines=lines)
     if not messages:
         report(line, "Left out: there is no message in it.")
         return None
