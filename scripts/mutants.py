@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -24,6 +25,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+
+from lading.structs import convert
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = Path(__file__).with_suffix(".toml")
@@ -143,7 +146,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def read(path: Path) -> tuple[Mutant, ...]:
     """The mutants of a TOML file."""
-    return msgspec.toml.decode(path.read_bytes(), type=Listed).mutant
+    return convert(tomllib.loads(path.read_text(encoding="utf-8")), Listed).mutant
 
 
 def faults(mutants: Sequence[Mutant], root: Path) -> list[str]:

@@ -19,6 +19,7 @@ import msgspec
 from lading.errors import IllegalRequest, Violation, WireError
 from lading.frozen import FrozenDict, FrozenList
 from lading.jsontypes import check_json
+from lading.structs import convert
 
 V = TypeVar("V")
 
@@ -71,7 +72,7 @@ def as_stored(path: str, value: Any, *, type_: type[V]) -> V:
     built = msgspec.to_builtins(value)
     dump_at(path, built)
     try:
-        return msgspec.convert(built, type_)
+        return convert(built, type_)
     except ValueError as error:
         raise WireError(f"{path}: a field is of another type: {error}.") from error
 
@@ -128,7 +129,7 @@ def dump_value(value: msgspec.Struct) -> bytes:
 
 def load_value(data: bytes, type_: type[V]) -> V:
     """Decode a Struct that ``dump_value`` wrote. Raises ValueError (msgspec.ValidationError included)."""
-    return msgspec.convert(load(data), type_)
+    return convert(load(data), type_)
 
 
 def digest(data: bytes) -> str:

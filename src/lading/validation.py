@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from lading.errors import InputError
+from lading.structs import convert
 
 _MOST = 2**53
 
@@ -32,7 +33,7 @@ def check_fields(options: Struct) -> None:
     for field in msgspec.structs.fields(options):
         value = getattr(options, field.name)
         try:
-            msgspec.convert(value, field.type)
+            convert(value, field.type)
         except msgspec.ValidationError as error:
             of = f"{field.name} of {type(options).__name__}"
             raise InputError(f"{of} cannot be {value!r}: {error}.") from error

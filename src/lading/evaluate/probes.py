@@ -16,6 +16,7 @@ from lading.audit.text_search import iter_message_strings
 from lading.errors import InputError
 from lading.evaluate.evidence import ProbeScore, collapse_spaces, measure_evidence, read_request, split_words
 from lading.evaluate.session_runs import RecordedSession, RunCall
+from lading.structs import convert
 
 P = TypeVar("P", bound=Struct)
 
@@ -137,7 +138,7 @@ def _read_lines(path: str) -> Iterator[tuple[int, Any]]:
 
 def _convert(value: Any, kind: type[P], *, where: str, **fields: int) -> P:
     try:
-        return replace(msgspec.convert(value, kind), **fields)
+        return replace(convert(value, kind), **fields)
     except msgspec.ValidationError as error:
         raise _make_error(where, error) from error
 

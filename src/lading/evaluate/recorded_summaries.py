@@ -17,6 +17,7 @@ from msgspec import Struct
 from lading import jsonbytes
 from lading.effects import Summarizer, Summary, SummaryRequest
 from lading.errors import InputError, SummaryFailed
+from lading.structs import convert
 
 _ADVICE = 'Write one answer a line: {"request": "<sha256>", "text": "..."}.'
 
@@ -111,6 +112,6 @@ def _read_lines(path: str, data: bytes) -> Iterator[RecordedAnswer]:
         if not line.strip():
             continue
         try:
-            yield msgspec.convert(jsonbytes.load(line), RecordedAnswer)
+            yield convert(jsonbytes.load(line), RecordedAnswer)
         except (ValueError, msgspec.ValidationError) as error:
             raise InputError(f"{path}:{number}: This is no recorded answer: {error}. {_ADVICE}") from error

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.messages import Message
+from lading.structs import convert
 
 _Kept: TypeAlias = Literal["repaired", "restated", "pinned", "payload"]
 EditKind: TypeAlias = Literal[_Kept, "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"]
@@ -116,7 +117,7 @@ class Log(Sequence[Entry]):
         known, entries = self._read
         if known != number:
             data = zlib.decompress(self._blocks[number].data)
-            entries = msgspec.convert(jsonbytes.load(data), list[Entry])
+            entries = convert(jsonbytes.load(data), list[Entry])
             self._read = number, entries
         return entries[at]
 

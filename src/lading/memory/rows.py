@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from lading import jsonbytes
 from lading.errors import InputError, StoreFormatError, TamperedError
 from lading.memory.records import MemoryRecord, Namespace
+from lading.structs import convert
 
 _COLUMNS = (
     "record.id, record.salience, record.superseded_by, content.crc, content.body, "
@@ -61,7 +62,7 @@ def encode_body(record: MemoryRecord) -> bytes:
     bare = replace(record, namespace=Namespace(), id="", superseded_by="")
     try:
         built = msgspec.to_builtins(bare)
-        msgspec.convert(built, MemoryRecord)
+        convert(built, MemoryRecord)
         return jsonbytes.dump({**built, "salience": 1})
     except (ValueError, TypeError) as error:
         raise InputError(f"A record cannot be stored: {error}; correct that value.") from error

@@ -18,6 +18,7 @@ from lading.errors import LadingError
 from lading.memory.agent_memory import KEY_CHARS, MOST_LISTED, AgentMemory
 from lading.memory.records import MemoryRecord, Origin
 from lading.messages import Text, Tool, ToolCall, ToolResult
+from lading.structs import convert
 
 _KEY = {"type": "string", "description": "its name; a new text under a name replaces the older one"}
 REMEMBER_SCHEMA = Tool(
@@ -138,8 +139,8 @@ def _read_arguments(call: ToolCall) -> tuple[Literal["wrote", "read", "searched"
     try:
         given = jsonbytes.load(call.arguments or "{}")
         if call.name == REMEMBER:
-            return "wrote", msgspec.convert(given, _Remember)
-        found = msgspec.convert(given, _Recall)
+            return "wrote", convert(given, _Remember)
+        found = convert(given, _Recall)
     except (ValueError, msgspec.ValidationError) as error:
         raise _CannotAnswer(f"The arguments are not those of {call.name}: {error}.") from error
     if found.action == "store" or (found.action is None and found.key is not None and found.content is not None):

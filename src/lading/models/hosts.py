@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.models.card import Card, Conduct, Prices
+from lading.structs import convert
 
 
 class Host(Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,7 +34,7 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
 def list_hosts() -> tuple[Host, ...]:
     """Return the hosts of the table, read once."""
     table = tomllib.loads(Path(__file__).with_name("hosts.toml").read_text(encoding="utf-8"))
-    return tuple(msgspec.convert(table["host"], list[Host]))
+    return tuple(convert(table["host"], list[Host]))
 
 
 @cache
@@ -51,5 +52,5 @@ def apply_host(card: Card, model: str) -> Card:
     fields = msgspec.to_builtins(card.conduct) | host.conduct
     # The provider's own name is no host.
     named = {} if host.name == card.provider else {"host": host.name}
-    served = replace(card, conduct=msgspec.convert(fields | named, Conduct))
+    served = replace(card, conduct=convert(fields | named, Conduct))
     return replace(served, tier="local", prices=Prices(0.0)) if host.is_local else served

@@ -16,6 +16,7 @@ from lading.errors import InputError
 from lading.events import Event
 from lading.models.card import Tier
 from lading.models.catalog import find_card
+from lading.structs import convert
 from lading.validation import check, snake_case
 
 Amount: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -99,6 +100,6 @@ def find_profile(given: ProfileLike | None, *, tier: Tier = "mid") -> Profile:
     if wanted not in list(CONTEXT_PROFILES):
         raise InputError(f"There is no tier {wanted!r}. Choose one of: {', '.join(CONTEXT_PROFILES)}.")
     try:
-        return msgspec.convert({**msgspec.to_builtins(CONTEXT_PROFILES[wanted]), **fields}, Profile)
+        return convert({**msgspec.to_builtins(CONTEXT_PROFILES[wanted]), **fields}, Profile)
     except msgspec.ValidationError as error:
         raise InputError(f"The context profile cannot be used: {error}.") from error

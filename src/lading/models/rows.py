@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from lading.errors import ModelError
 from lading.models.card import CacheRules, Card, Conduct, Limits, Prices, TokenFacts
+from lading.structs import convert
 
 _NESTED: dict[str, type[Struct]] = {
     "limits": Limits,
@@ -62,7 +63,7 @@ def read_cards(text: str, *, name: str) -> ProviderCards:
     cards = tuple(_read_card(row, provider, where=f"{name}, row {number}") for number, row in enumerate(rows, 1))
     words = {field: content.get(field, []) for field in ("words", "first_words")}
     try:
-        return msgspec.convert({"provider": provider, "cards": cards, **words}, ProviderCards)
+        return convert({"provider": provider, "cards": cards, **words}, ProviderCards)
     except msgspec.ValidationError as error:
         raise ModelError(f"{name}: {error}.") from error
 
@@ -76,7 +77,7 @@ def _read_card(row: Any, provider: Any, *, where: str) -> Card:
         if isinstance(row.get(field), dict):
             _refuse_unknown_fields(row[field], get_type_hints(type_), where=f"{where}, {field}")
     try:
-        card = msgspec.convert({"provider": provider, **row}, Card, str_keys=True)
+        card = convert({"provider": provider, **row}, Card, str_keys=True)
     except msgspec.ValidationError as error:
         raise ModelError(f"{where}: {error}.") from error
     for field, why in _find_faults(card):

@@ -25,6 +25,7 @@ from lading.models.card import Card
 from lading.models.profiles import Detail
 from lading.request.marks import PlacedMark
 from lading.settings import Settings
+from lading.structs import convert
 from lading.tokens.calibration import Calibration
 
 ENCODER = "lading-encoder-1"
@@ -222,7 +223,7 @@ def unseal(data: bytes) -> Manifest:
                 f"The manifest is of format {found!r}, this version reads {FORMAT}. "
                 "Use the version of Lading that wrote it."
             )
-        manifest = msgspec.convert(raw, Manifest, strict=False)
+        manifest = convert(raw, Manifest, strict=False)
         checksum = _checksum({key: value for key, value in raw.items() if key != "checksum"})
     except (ValueError, AttributeError, TypeError) as error:
         raise TamperedError(f"A manifest cannot be read: {error}.") from error

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.errors import TamperedError
+from lading.structs import convert
 
 
 class OfferedTools(Struct, frozen=True, omit_defaults=True):
@@ -59,6 +60,6 @@ def dump_tool_record(record: ToolRecord) -> tuple[str, bytes]:
 def load_tool_record(data: bytes) -> ToolRecord:
     """Read a record. Raises TamperedError."""
     try:
-        return msgspec.convert(jsonbytes.load(data), ToolRecord)
+        return convert(jsonbytes.load(data), ToolRecord)
     except ValueError as error:
         raise TamperedError(f"The record of a request's tools cannot be read: {error}.") from error

@@ -19,6 +19,7 @@ from lading.messages import Template, Tool
 from lading.models.profiles import Detail
 from lading.request.transient import NO_TEXT, CountedTransient
 from lading.settings import Settings
+from lading.structs import convert
 from lading.tokens.meter import Meter
 from lading.wire import Wire
 
@@ -120,12 +121,12 @@ def make_offer(
 
 def tools_from(blob: bytes) -> tuple[Tool, ...]:
     """Decode the tools of a stored blob."""
-    return msgspec.convert(jsonbytes.load(blob), tuple[Tool, ...])
+    return convert(jsonbytes.load(blob), tuple[Tool, ...])
 
 
 def fields_from(blob: bytes) -> Template | None:
     """Decode the body's other fields of a stored blob."""
-    return msgspec.convert(jsonbytes.load(blob), Template | None)
+    return convert(jsonbytes.load(blob), Template | None)
 
 
 def _check_tools(tools: tuple[object, ...]) -> None:

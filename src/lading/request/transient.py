@@ -16,6 +16,7 @@ from lading.errors import TamperedError, WindowExceeded
 from lading.history.view import Item
 from lading.messages import Message, own_words
 from lading.stores import NO_BLOBS
+from lading.structs import convert
 from lading.validation import check
 
 MOST_SHARE = 0.25
@@ -81,7 +82,7 @@ def read_transient(digest: str, blob: Callable[[str], bytes]) -> Transient:
     if not digest:
         return NOTHING
     try:
-        return msgspec.convert(jsonbytes.load(blob(digest)), Transient)
+        return convert(jsonbytes.load(blob(digest)), Transient)
     except ValueError as error:
         raise TamperedError(f"The text for one request cannot be read: {error}.") from error
 

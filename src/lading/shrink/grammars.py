@@ -6,6 +6,7 @@ To add a language, write a file in ``languages/`` and add its name to ``LANGUAGE
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lading.shrink.outlines import MOST_NESTING, Definition, Outline, find_doc_above, find_head_end, measure_nesting
+from lading.structs import convert
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -74,8 +76,8 @@ def outline_by_grammar(lines: Sequence[str], name: str) -> Outline | None:
 def _load_language(name: str) -> Language:
     if not name:
         return Language()
-    text = Path(__file__).with_name("languages").joinpath(f"{name}.toml").read_bytes()
-    return msgspec.toml.decode(text, type=Language)
+    text = Path(__file__).with_name("languages").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return convert(tomllib.loads(text), Language)
 
 
 @cache

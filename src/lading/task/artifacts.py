@@ -20,6 +20,7 @@ from lading.addresses import OWN_TOOLS, SCHEME, check_own_name, make_name, parse
 from lading.errors import AddressError, InputError, TamperedError
 from lading.history.log import Edit, Entry
 from lading.stores import SessionStore
+from lading.structs import convert
 from lading.task.evidence import Provenance, digest_text
 from lading.validation import check
 
@@ -152,7 +153,7 @@ class Artifacts:
         if self._owner not in self._store.sessions(tenant, prefix=session):
             return []
         try:
-            return [msgspec.convert(jsonbytes.load(data), Artifact) for data in self._store.artifacts(*self._owner)]
+            return [convert(jsonbytes.load(data), Artifact) for data in self._store.artifacts(*self._owner)]
         except ValueError as error:
             raise TamperedError(f"The record of an artifact cannot be read: {error}.") from error
 

@@ -17,6 +17,7 @@ from lading.errors import TamperedError
 from lading.history.truncations import Truncation, truncation_events
 from lading.request.manifest import Frame, Manifest
 from lading.request.tool_record import ToolRecord
+from lading.structs import convert
 from lading.task.evidence import Provenance
 
 _PACK_DIGITS = 12
@@ -94,7 +95,7 @@ def dump_record(record: PayloadRecord) -> tuple[str, bytes]:
 def load_record(data: bytes) -> PayloadRecord:
     """Read a record. Raises TamperedError."""
     try:
-        return msgspec.convert(jsonbytes.load(data), PayloadRecord)
+        return convert(jsonbytes.load(data), PayloadRecord)
     except ValueError as error:
         raise TamperedError(f"The record of a payload cannot be read: {error}.") from error
 
@@ -108,7 +109,7 @@ def dump_shown(shown: Iterable[ShownMemory]) -> tuple[str, bytes]:
 def load_shown(data: bytes) -> tuple[ShownMemory, ...]:
     """Read shown records. Raises TamperedError."""
     try:
-        return msgspec.convert(jsonbytes.load(data), tuple[ShownMemory, ...])
+        return convert(jsonbytes.load(data), tuple[ShownMemory, ...])
     except ValueError as error:
         raise TamperedError(f"The shown records of a memory cannot be read: {error}.") from error
 

@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr
 from lading.addresses import check_own_name
 from lading.errors import InputError, PlanError, UnknownName
 from lading.frozen import freeze
+from lading.structs import convert
 from lading.task import patterns
 from lading.task.json_schema import find_flaw
 from lading.validation import check, check_count, check_fields, check_options, did_you_mean, snake_case
@@ -252,7 +253,7 @@ def _list(given: object, *, of: str) -> Sequence[Any]:
 
 def _convert(built: object, kind: type[Value]) -> Value:
     try:
-        return msgspec.convert(built, kind)
+        return convert(built, kind)
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, InputError):
             raise error.__cause__ from error

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from lading.compaction.summary_prompt import SELF_OPENING
 from lading.errors import InputError
+from lading.structs import convert
 from lading.testing.answers import Fault
 from lading.testing.script import FakeModel, Say, Script, Seen
 
@@ -45,7 +46,7 @@ def _asks_for_summary(seen: Seen) -> bool:
 def read_script(path: Path) -> ScriptFile:
     """Read a script. Raises InputError naming the place of what is wrong."""
     try:
-        script = msgspec.json.decode(path.read_bytes(), type=ScriptFile)
+        script = convert(msgspec.json.decode(path.read_bytes()), ScriptFile)
     except FileNotFoundError as error:
         raise InputError(f"There is no script {path}. Check the path.") from error
     except OSError as error:

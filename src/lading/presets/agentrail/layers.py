@@ -19,6 +19,7 @@ from lading.presets.agentrail import reactive, session_boundary, tool_results
 from lading.presets.agentrail.reactive import Reactive
 from lading.presets.agentrail.session_boundary import Boundary
 from lading.presets.agentrail.tool_results import ToolResults
+from lading.structs import convert
 from lading.validation import check, check_fields, check_options, snake_case
 
 
@@ -48,7 +49,7 @@ def configured(given: Mapping[str, Any], *, transforms: Iterable[TransformContex
             check_options(value, _NESTED[name].__struct_fields__, of=name)
     boundary = {name: options.pop(name) for name in Boundary.__struct_fields__ if name in options}
     try:
-        chosen = msgspec.convert({**options, "boundary": boundary}, Agentrail)
+        chosen = convert({**options, "boundary": boundary}, Agentrail)
     except msgspec.ValidationError as error:
         raise InputError(f"These options of Agentrail are invalid: {error}.") from error
     return strategy(chosen, transforms=transforms)

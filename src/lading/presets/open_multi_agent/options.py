@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr
 
 from lading.errors import InputError
 from lading.messages import Message, MessageLike
+from lading.structs import convert
 from lading.validation import check_options, snake_case
 from lading.wire.reasoning import SHOWN_CHARS, ReasoningPolicy
 
@@ -138,6 +139,6 @@ def _read_nested(value: Mapping[str, object], kinds: tuple[type[Struct], ...], *
 
 def _convert(value: object, kind: Any) -> Any:
     try:
-        return msgspec.convert(value, kind)
+        return convert(value, kind)
     except msgspec.ValidationError as error:
         raise InputError(f"These options of open-multi-agent are invalid: {error}.") from error

@@ -23,6 +23,7 @@ from lading.presets.reactive_agents.scoring import MemoryItem, allocate_context_
 from lading.presets.reactive_agents.section_budget import allocate_budget, track_usage, would_exceed_budget
 from lading.presets.reactive_agents.steps import STEPS, Step, steps_of
 from lading.presets.reactive_agents.templates import REACT_SYSTEM, REACT_THOUGHT, PromptTemplate, template_for
+from lading.structs import convert
 from lading.validation import check, check_options, snake_case
 from lading.wire import COMMON, find_wire
 from lading.wire.declarations import declare
@@ -130,7 +131,7 @@ def context_input(options: Mapping[str, Any]) -> ContextInput:
     if isinstance(tools := given.get("tool_schemas", ""), Iterable) and not isinstance(tools, str):
         given["tool_schemas"] = declare(tools, wire=find_wire(COMMON)).tools
     try:
-        return msgspec.convert(given, ContextInput)
+        return convert(given, ContextInput)
     except msgspec.ValidationError as error:
         raise InputError(f"The context cannot be built: {error}.") from error
 

@@ -10,7 +10,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
@@ -30,6 +29,7 @@ from lading.presets.reactive_agents.step_index import StepIndex
 from lading.presets.reactive_agents.synthesis_fast import PriorWork, find_prior_work_edit
 from lading.presets.reactive_agents.synthesis_options import SynthesisConfig
 from lading.presets.reactive_agents.synthesis_signals import Situation
+from lading.structs import convert
 
 MOST_TOKENS = 150
 """Limit of an answer, in tokens."""
@@ -153,7 +153,7 @@ def _parse_answer(text: str) -> str:
     if len(text) > _MOST_CHARS:
         raise SummaryFailed(f"it has {len(text):,} characters, {MOST_TOKENS} tokens are allowed")
     try:
-        answer = msgspec.convert(jsonbytes.load(_FENCE.sub("", text.strip())), SynthesisAnswer)
+        answer = convert(jsonbytes.load(_FENCE.sub("", text.strip())), SynthesisAnswer)
     except ValueError as error:
         raise SummaryFailed("it is no JSON of the four fields") from error
     sections = zip(LABELS, astuple(answer), strict=True)

@@ -17,6 +17,7 @@ from lading.errors import InputError
 from lading.events import SynthesisSignals
 from lading.messages import Message, MessageLike
 from lading.presets.reactive_agents.phases import Phase
+from lading.structs import convert
 from lading.validation import snake_case
 
 SynthesisMode: TypeAlias = Literal["auto", "fast", "deep", "custom", "off"]
@@ -112,7 +113,7 @@ def _read_fields(options: object) -> dict[str, Any]:
     if not isinstance(options, Mapping):
         raise InputError(f"Give the options of synthesis as a mapping, not as a {type(options).__name__}.")
     try:
-        read = msgspec.convert(snake_case(options), SynthesisFields)
+        read = convert(snake_case(options), SynthesisFields)
     except msgspec.ValidationError as error:
         raise InputError(f"These options of synthesis are invalid: {error}.") from error
     return {name: value for name, value in asdict(read).items() if value is not None}
