@@ -215,9 +215,10 @@ class Engine:
         if any(self.subscribers.groups):
             self.subscribers.publish(state.measure_usage(self.settings, usage))
 
-    def restate(self, entry: int, message: Message) -> bool:
-        """Replace a message by the caller's new version, from the next request on; False: it is not shown alone."""
-        position = self.history.restate(entry, message, call=self.call)
+    def restate(self, entry: int, message: Message, *, is_other: bool = False) -> bool:
+        """Replace a message by the caller's new version, from the next request on; False: it is not shown alone.
+        ``is_other``: as of ``History.restate``."""
+        position = self.history.restate(entry, message, call=self.call, is_other=is_other)
         self._request.forget(len(self.history.view) if position is None else position)
         return position is not None
 

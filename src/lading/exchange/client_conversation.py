@@ -9,12 +9,13 @@ from weakref import WeakMethod
 
 from lading import jsonbytes
 from lading.exchange.bodies import DIGEST_BYTES
+from lading.exchange.changed_past import skip_changed
 from lading.exchange.history import Opening, RequestHistory, name_conversation
 from lading.exchange.marks import limit_marks, place_marks
 from lading.exchange.wrapping import SharedSession
 from lading.messages import Message, Template, Tool
 from lading.session.forms import has_form
-from lading.session.matching import Matched, fingerprint_entry, match
+from lading.session.matching import Matched, count_shared, fingerprint_entry, match
 from lading.stores.leases import Lease
 from lading.wire.declarations import read_tools
 
@@ -71,19 +72,43 @@ class ClientConversation:
         matched = self._match(history)
         return matched.position if matched else 0
 
+    def find_change(self, history: RequestHistory, *, named: bool) -> int | None:
+        """Return the position from which on a history is new, though it differs from this conversation: only its
+        last call (``find_divergence``), or old messages at their places. None if it is another one."""
+        position = self.find_divergence(history, named=named)
+        return self.find_renewed(history) if position is None else position
+
     def find_divergence(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position at which a history diverges, if only the last call differs: a reply requested again
         or rewritten, a last message edited, text that was for one request alone. None if it is another one."""
         matched, leading = self._match(history), history.opening.leading
-        if matched is None or matched.position <= len(leading):
-            return None
-        if matched.position < self._settled and self._has_other_answers(history, matched.position):
+        if matched is None or matched.position <= len(leading) or not self._may_part(history, matched.position):
             return None
         if named or history.has_reply_before(matched.position):
             return matched.position
         # Before the first reply, another conversation may have the same start; unless the caller named this one.
         is_instructed = [known_as for _, known_as in leading] == self.session.known[: len(leading)]
         return matched.position if is_instructed and matched.position < len(history) else None
+
+    def find_renewed(self, history: RequestHistory) -> int | None:
+        """Return the position up to which a history is this conversation with old messages changed at their places,
+        if it goes on from there, or only the last call differs. None if it is another one."""
+        matched, session = self._match(history), self.session
+        if matched is None or matched.kind != "differs" or not history.has_reply_before(len(history)):
+            return None
+        first = matched.position
+        known = session.list_newest_known(len(session.known) - first)
+        given = history.read(first)
+        skipped = first + skip_changed(known, session.known[first:], given=given, is_folded=session.is_folded)
+        position = count_shared(
+            session.known, [known_as for _, known_as in given[skipped - first :]], start=skipped
+        )
+        is_same = skipped > first and (position == len(session.known) or self._may_part(history, position))
+        return position if is_same else None
+
+    def _may_part(self, history: RequestHistory, position: int) -> bool:
+        """Whether the history may have otherwise, from a position on, no more than the last call."""
+        return position >= self._settled or not self._has_other_answers(history, position)
 
     def _has_other_answers(self, history: RequestHistory, position: int) -> bool:
         """Whether messages from a position on have other replies than the newest alone, or no reply, here."""
@@ -99,7 +124,7 @@ class ClientConversation:
         gone = self.session.known[position:]
         self._issued = dict(self.session.find_replies({*gone}, last=len(gone)))
         if is_withdrawn := self.session.withdraw(position):
-            self._settled, self._given = len(history), b""
+            self._settled = len(history)
         return is_withdrawn
 
     def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
@@ -158,5 +183,8 @@ class ClientConversation:
 
     def _count_same(self, history: RequestHistory) -> int:
         """Count the messages at the start that have the bytes of the last request, cache marks aside."""
-        same = self._given if history.digests.startswith(self._given) else b""
-        return len(history.opening.leading) + len(same) // DIGEST_BYTES
+        given, digests = self._given, history.digests
+        ends = range(DIGEST_BYTES, len(given) + DIGEST_BYTES, DIGEST_BYTES)
+        is_same = (given[end - DIGEST_BYTES : end] == digests[end - DIGEST_BYTES : end] for end in ends)
+        same = len(ends) if digests.startswith(given) else sum(takewhile(bool, is_same))
+        return min(len(history.opening.leading) + same, len(self.session.known))

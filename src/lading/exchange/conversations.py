@@ -19,7 +19,7 @@ from lading.addresses import fork_prefix, free_names, is_fork_name
 from lading.errors import LadingError, SessionBusy
 from lading.events import ALL, ContextUsage, Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import Bodies
-from lading.exchange.branches import Branch, find_parent
+from lading.exchange.branches import Branch, find_parent, find_renewed, shares_with
 from lading.exchange.chains import FoundLog
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
@@ -202,7 +202,7 @@ class Conversations:
                 tried += [] if conversation in tried else [conversation]
                 if conversation.find_continuation(history, answered=True) is not None:
                     return self._take(self._reopen_stale(conversation, request), request)
-            found = [one.find_divergence(history, named=bool(name)) for one in tried]
+            found = [one.find_change(history, named=bool(name)) for one in tried]
             diverging = ((position, at) for at, position in enumerate(found) if position is not None)
             for position, at in sorted(diverging, key=lambda one: -one[0]):  # What shares most is what was changed.
                 tried[at] = self._reopen_stale(tried[at], request)
@@ -220,7 +220,11 @@ class Conversations:
                 return None
             with self._lock:
                 others = [one for one in self._open.values() if one not in tried]
-            parent = find_parent(request, [*tried, *others])
+            related = [one for one in (*tried, *others) if shares_with(one, request)]
+            for one, at in find_renewed(request, (one for one in related if one not in tried)):
+                if taken := self._take(self._reopen_stale(one, request), request, position=at):
+                    return taken
+            parent = find_parent(history, related)
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:

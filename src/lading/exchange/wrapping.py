@@ -147,6 +147,10 @@ class SharedSession(Session):
             return self.list_newest_known(newest)[0]
         return next(islice(self._engine.history.known, position, None))
 
+    def is_folded(self, entry: int) -> bool:
+        """Whether a strategy shows the entry together with others, or not at all."""
+        return self._engine.history.is_folded(entry)
+
     @property
     def shown(self) -> int:
         """Number of the caller's messages that existed at the last request."""

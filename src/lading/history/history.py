@@ -30,6 +30,8 @@ from lading.messages import UNNAMED, File, Image, Message, Reasoning, Template, 
 
 _STAYING = frozenset({None, *NO_COMPACTIONS} - {"payload"})
 """Kinds of edits after which an entry is shown in full, and as nothing but itself."""
+_SHORTENED = frozenset({"reshaped", "clipped", "digested"})
+"""Kinds of edits after which it is shown in part."""
 
 
 class History:
@@ -222,15 +224,22 @@ class History:
             summary=draft.summary,
         )
 
-    def restate(self, entry: int, message: Message, *, call: int) -> int | None:
+    def is_folded(self, entry: int) -> bool:
+        """Whether an edit shows the entry together with others, or not at all."""
+        start, end = self.view.span(entry, entry)
+        return start == end or self.view.last_shown(entry) > entry
+
+    def restate(self, entry: int, message: Message, *, call: int, is_other: bool = False) -> int | None:
         """Show an entry as this message from ``call`` on, because the caller changed it.
 
-        Returns the first position that changed: none where a strategy replaced the entry, whose edit stays. None:
+        Returns the first position that changed: none where a strategy replaced the entry, whose edit stays.
+        ``is_other``: the message says something else; then only an edit stays that folds or clears the entry. None:
         nothing changed, as the entry is shown together with messages that a repair added.
         """
         start, end = self.view.span(entry, entry)
         items = self.view.items[start:end]
-        if message.role != "system" and (not items or not _STAYING.issuperset(item.kind for item in items)):
+        staying = _STAYING | _SHORTENED if is_other and not self.is_folded(entry) else _STAYING
+        if message.role != "system" and (not items or not staying.issuperset(item.kind for item in items)):
             return len(self.view)
         placement = Placement(self.view.items[start - 1].message if start else None, entry)
         repaired = self._repairer.repair_again(message, [item.message for item in items], placement=placement)

@@ -159,13 +159,18 @@ def fingerprint_entry(entry: Entry) -> str:
 
 
 def list_known(history: History) -> list[str]:
-    """List the fingerprints of the caller's messages; of system messages, their newest version."""
-    # Only system messages are restated with another meaning.
-    renewed = {entry: message for entry, message in history.restated.items() if message.role == "system"}
+    """List the fingerprints of the caller's messages, in their newest version."""
     return [
-        fingerprint(renewed[entry.index]) if entry.index in renewed else fingerprint_entry(entry)
+        fingerprint(history.restated[entry.index]) if _is_renewed(entry, history) else fingerprint_entry(entry)
         for entry in history.known
     ]
+
+
+def _is_renewed(entry: Entry, history: History) -> bool:
+    """Whether the caller's history has the restated message: it may know a reply without calls of our own tools."""
+    if entry.index not in history.restated:
+        return False
+    return entry.message.role == "system" or entry.known_as in (None, fingerprint(entry.message))
 
 
 def may_be_answer(given: GivenHistory) -> bool:

@@ -421,14 +421,17 @@ class Session:
                 self._engine.save()  # Even without new messages: an earlier save may have failed.
 
     def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:
-        """Replace the known messages from ``start`` to ``end`` that are given in another form (``marked``: or with
-        other cache marks). Return where new ones begin: before ``end`` if one cannot be replaced alone."""
+        """Replace the known messages from ``start`` to ``end`` that are given changed, or in another form
+        (``marked``: or with other cache marks). Return where new ones begin: before ``end`` if one cannot be
+        replaced alone."""
         self._check_idle()
         history, wire, card = self._engine.history, self.wire, self.settings.card
         known = history.list_newest_known(len(self.known) - start)[: max(end - start, 0)]
         for at, message in find_reformed(given, known, history=history, wire=wire, card=card, marked=marked):
-            if not self._engine.restate(known[at].index, message):
+            known_as = fingerprint(given[at])
+            if not self._engine.restate(known[at].index, message, is_other=known_as != self.known[start + at]):
                 return start + at if self.withdraw(start + at) else end
+            self.known[start + at] = known_as
         return end
 
     def offer(
