@@ -49,7 +49,9 @@ def find_renewed(
     a conversation is found else. Yields them with the position of the first new message."""
     for one in known:
         is_same = one.session.model == request.model and not one.busy
-        if is_same and (position := one.find_renewed(request.history)) is not None:
+        # A history of another caller, with the same replies so far, must not get what this one was shown.
+        position = one.find_renewed(request.history, may_shorten=False) if is_same else None
+        if position is not None:
             yield one, position
 
 

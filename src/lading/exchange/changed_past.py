@@ -22,16 +22,18 @@ def skip_changed(
     *,
     given: Sequence[FingerprintedMessage],
     is_folded: Callable[[int], bool],
+    may_shorten: bool,
 ) -> int:
     """Count the given messages that are the known ones at their places, equal or changed, up to the last equal
     reply. 0 without a reply whose calls have ids, or two others: other histories may have one alike. ``is_folded``:
-    whether a strategy shows an entry with others, which stays so; then only a note may be given for it."""
+    whether a strategy shows an entry with others, which stays so; then only a note may be given for it
+    (``may_shorten``)."""
     end = said = 0
     for at, (entry, before, (message, now)) in enumerate(zip(known, known_as, given, strict=False)):
         if before != now:
             if not _is_same_place(entry.message, message):
                 break
-            if is_folded(entry.index) and not _is_cleared(entry.message, message):
+            if is_folded(entry.index) and not (may_shorten and _is_cleared(entry.message, message)):
                 break
         elif message.role == "assistant":
             said += 2 if any(is_named(call.id) for call in message.calls) else 1

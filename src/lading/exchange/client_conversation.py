@@ -90,16 +90,19 @@ class ClientConversation:
         is_instructed = [known_as for _, known_as in leading] == self.session.known[: len(leading)]
         return matched.position if is_instructed and matched.position < len(history) else None
 
-    def find_renewed(self, history: RequestHistory) -> int | None:
+    def find_renewed(self, history: RequestHistory, *, may_shorten: bool = True) -> int | None:
         """Return the position up to which a history is this conversation with old messages changed at their places,
-        if it goes on from there, or only the last call differs. None if it is another one."""
+        if it goes on from there, or only the last call differs. None if it is another one. ``may_shorten``: whether
+        it may have a note in place of what a record tells."""
         matched, session = self._match(history), self.session
         if matched is None or matched.kind != "differs" or not history.has_reply_before(len(history)):
             return None
         first = matched.position
         known = session.list_newest_known(len(session.known) - first)
         given = history.read(first)
-        skipped = first + skip_changed(known, session.known[first:], given=given, is_folded=session.is_folded)
+        skipped = first + skip_changed(
+            known, session.known[first:], given=given, is_folded=session.is_folded, may_shorten=may_shorten
+        )
         position = count_shared(
             session.known, [known_as for _, known_as in given[skipped - first :]], start=skipped
         )
