@@ -29,9 +29,30 @@ for one in threads:
 assert len(made) == 8 and all(one == made[0] for one in made)
 """
 
+NESTED = """
+from msgspec import Struct
+from lading.structs import convert
+
+class Inner(Struct):
+    name: str
+
+class Outer(Struct):
+    inner: object
+
+    def __post_init__(self):
+        self.inner = convert(self.inner, Inner)
+
+assert convert({"inner": {"name": "a"}}, Outer).inner.name == "a"
+"""
+
 
 @pytest.mark.parametrize("_", range(4))
 def test_the_first_values_of_a_type_are_made_in_threads_at_once(_: int) -> None:
     """msgspec alone crashes most such processes."""
     done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_value_may_make_others_as_it_is_made() -> None:
+    done = subprocess.run([sys.executable, "-c", NESTED], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

@@ -6,14 +6,14 @@ at once can crash the process. So the first conversion to each type has all othe
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from typing import Any, TypeVar, overload
 
 import msgspec
 
 V = TypeVar("V")
 
-_first = Lock()
+_first = RLock()  # Some Structs make others as they are made.
 _known: set[Any] = set()
 """The types whose fields have been read."""
 
