@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lading import SessionOptions, verify
+from lading import Session, SessionOptions, verify
 from lading.clients import wrap
 from lading.events import CompactionApplied, Event
 from lading.testing import StrictProvider
@@ -86,6 +86,8 @@ def test_what_changes_at_every_call_stays_in_its_conversation(
             (session,) = client.lading.sessions
             assert len(session.entries) <= len(caller.messages) + 2
             assert not [one for one in verify(session.store, tenant="default", session=session.name) if one.problem]
+            with Session(session.model, store=session.store, name=session.name, options=options) as again:
+                assert again.known == session.known
             # What begins otherwise is found in the same process alone, unless it is named.
             starts = 2 if changes == "tasks" and not name and last == calls else 1
             assert len(session.store.sessions()) == starts
