@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 MANY = """
 import sys, threading
 from msgspec import to_builtins
@@ -54,5 +56,5 @@ def test_the_first_values_of_a_type_are_made_in_threads_at_once(_: int) -> None:
 
 
 def test_a_value_may_make_others_as_it_is_made() -> None:
-    done = subprocess.run([sys.executable, "-c", NESTED], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", NESTED], capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stderr) == (0, "")
