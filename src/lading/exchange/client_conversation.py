@@ -97,15 +97,15 @@ class ClientConversation:
         matched, session = self._match(history), self.session
         if matched is None or matched.kind != "differs" or not history.has_reply_before(len(history)):
             return None
-        first = matched.position
+        first, leading = matched.position, len(history.opening.leading)
         known = session.list_newest_known(len(session.known) - first)
-        given = history.read(first)
+        # All of it is decoded once: ids that calls have by their places depend on where one begins.
+        given = history.read(leading)[first - leading :]
         skipped = first + skip_changed(
             known, session.known[first:], given=given, is_folded=session.is_folded, may_shorten=may_shorten
         )
-        position = count_shared(
-            session.known, [known_as for _, known_as in given[skipped - first :]], start=skipped
-        )
+        rest = [known_as for _, known_as in given[skipped - first :]]
+        position = count_shared(session.known, rest, start=skipped)
         is_same = skipped > first and (position == len(session.known) or self._may_part(history, position))
         return position if is_same else None
 
@@ -127,7 +127,7 @@ class ClientConversation:
         gone = self.session.known[position:]
         self._issued = dict(self.session.find_replies({*gone}, last=len(gone)))
         if is_withdrawn := self.session.withdraw(position):
-            self._settled = len(history)
+            self._settled, self._given = len(history), b""
         return is_withdrawn
 
     def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
@@ -186,8 +186,5 @@ class ClientConversation:
 
     def _count_same(self, history: RequestHistory) -> int:
         """Count the messages at the start that have the bytes of the last request, cache marks aside."""
-        given, digests = self._given, history.digests
-        ends = range(DIGEST_BYTES, len(given) + DIGEST_BYTES, DIGEST_BYTES)
-        is_same = (given[end - DIGEST_BYTES : end] == digests[end - DIGEST_BYTES : end] for end in ends)
-        same = len(ends) if digests.startswith(given) else sum(takewhile(bool, is_same))
-        return min(len(history.opening.leading) + same, len(self.session.known))
+        same = self._given if history.digests.startswith(self._given) else b""
+        return len(history.opening.leading) + len(same) // DIGEST_BYTES
