@@ -46,6 +46,7 @@ FULL_WORTH = 0.3
 READ_WORTH = (0.2, 0.12)
 WORTHS = {"edit": EDIT_WORTH, "change": CHANGE_WORTH, "read": READ_WORTH, "": DATA_WORTH}
 OTHER_WORTH = (0.15, 0.12)
+LOOK = "look"
 _COMMANDS = frozenset(["command", "cmd", "script", "shell_command"])
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -\w*c ")
 _SETTING = re.compile(r"-?\d[\d.]*|true|false")
@@ -72,7 +73,7 @@ class Action(Struct, frozen=True, gc=False):
     paths: tuple[str, ...] = ()
     """The files that it reads or changes."""
     kind: str = ""
-    """edit, command, read, or empty for data."""
+    """edit, command, look (a command that only shows existing data), read, or empty for data."""
     changes: bool = False
     """Whether it is a command that changes something (``Command.changes``), and no check."""
     files: tuple[str, ...] = ()
@@ -93,6 +94,11 @@ class Action(Struct, frozen=True, gc=False):
         return self.ended.failed
 
     @property
+    def is_setback(self) -> bool:
+        """Whether it failed, and so the work; what a look could not show may be elsewhere."""
+        return self.failed and self.kind != LOOK
+
+    @property
     def is_data(self) -> bool:
         """Whether it neither changed a file nor ran a command."""
         return self.kind in ("", "read")
@@ -104,10 +110,9 @@ class Action(Struct, frozen=True, gc=False):
 
     @property
     def brief(self) -> str:
-        """Tool and target, with the failure, the document's demands, and images."""
-        return _join(
-            self.short, self.ended.text if self.failed or not self.ended.ran else "", self.ended.demands, self.media
-        )
+        """Tool and target, with what failed, the document's demands, and images."""
+        lacking = self.ended.text if self.failed or self.ended.is_partial or not self.ended.ran else ""
+        return _join(self.short, lacking, self.ended.demands, self.media)
 
     @property
     def detail(self) -> str:
@@ -117,7 +122,7 @@ class Action(Struct, frozen=True, gc=False):
     def write_forms(self) -> Iterator[tuple[str, float]]:
         """Yield the line from short to full, each form with the worth of one of its tokens."""
         if self.failed:
-            worths = FAILURE_WORTH
+            worths = FAILURE_WORTH if self.is_setback else READ_WORTH
         elif self.ended.demands:
             worths = DEMAND_WORTH
         else:
@@ -160,7 +165,7 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
         ended=read_outcome(result, read_as, shell=shell),
         media=media,
         paths=paths if kind in ("edit", "read") else (_shorten_path(shell.path),) if shell.path else (),
-        kind=kind,
+        kind=LOOK if kind == "command" and shell.only_looks else kind,
         changes=kind == "command" and shell.changes and not _is_check(command, words),
         files=tuple(_FILE.findall(repeated[:MOST_COMMAND_CHARS])) if kind == "command" else (),
         place=place,

@@ -154,7 +154,7 @@ class Notes:
             act = read_action(call, result, media=_describe_media(entry, result.parts))
             if act.ended.ran:
                 failing = [subject for subject in self._failing[-1][1] if subject != act.subject]
-                self._set_failing(entry, [*failing, act.subject][-MOST_FAILING:] if act.failed else failing)
+                self._set_failing(entry, [*failing, act.subject][-MOST_FAILING:] if act.is_setback else failing)
             self._notes[place] = _make_call_note(self._entries[place], act, count)
 
     def between(self, first: int, last: int) -> list[Note]:

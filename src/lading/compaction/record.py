@@ -229,5 +229,5 @@ def _find_current_failures(state: WorkState) -> Iterator[Note]:
         # A failed query is rephrased, so another success of the tool ends the failure.
         is_over = note.action and note.action.is_data and state.succeeded.get(note.action.tool, -1) > note.entry
         is_new = note.entry > state.asked and not is_over
-        if note.action and (is_new or state.runs[subject] > 1):
+        if note.action and note.action.is_setback and (is_new or state.runs[subject] > 1):
             yield note
