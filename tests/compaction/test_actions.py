@@ -220,6 +220,16 @@ def test_calls_with_equal_starts_are_not_the_same() -> None:
     assert first.subject != second.subject
 
 
+def test_calls_whose_shortened_targets_are_equal_are_not_counted_as_one() -> None:
+    query = (
+        "SELECT region, sum(amount) AS total FROM orders JOIN customers USING (id) WHERE year = {} GROUP BY region"
+    )
+    calls = [acted("sql", {"query": query.format(year)}) for year in (2023, 2024, 2023)]
+    shown = calls[0].target
+    assert calls[1].target == shown
+    assert merge(calls) == f"sql {shown} x2, {shown}"
+
+
 def test_a_path_is_told_with_what_is_looked_for_in_it() -> None:
     calls = [acted("grep", {"pattern": word, "path": "src", "limit": 20}) for word in ("foo", "bar")]
     assert merge(calls) == "grep src (pattern foo), src (pattern bar)"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.compaction.call_kinds import (
     CHECKS,
@@ -119,6 +120,10 @@ class Action(Struct, frozen=True, gc=False):
         """The line in full."""
         return _join(self.short, self.change, self.ended.text, self.ended.demands, self.media)
 
+    def within(self, folder: str) -> Action:
+        """Return the call as one that is made in this folder."""
+        return replace(self, place=f"{self.place} {folder}", subject=self.subject + _bracket([("cd", folder)]))
+
     def write_forms(self) -> Iterator[tuple[str, float]]:
         """Yield the line from short to full, each form with the worth of one of its tokens."""
         if self.failed:
@@ -207,12 +212,15 @@ def _find_programs(act: Action) -> frozenset[str]:
 
 def merge(actions: Sequence[Action]) -> str:
     """Join calls in one line: each tool once with its targets, repeats counted."""
-    tools: dict[str, dict[str, int]] = {}
+    tools: dict[str, dict[str, list[str]]] = {}
     for one in actions:
-        targets = tools.setdefault(one.tool, {})
-        targets[one.target] = targets.get(one.target, 0) + 1
+        # Targets that are shortened alike may be those of different calls.
+        same = one.subject if "…" in one.target else one.target
+        tools.setdefault(one.tool, {}).setdefault(same, []).append(one.target)
     listed = {
-        tool: ", ".join(f"{target} x{times}".strip() if times > 1 else target for target, times in targets.items())
+        tool: ", ".join(
+            f"{same[0]} x{len(same)}".strip() if len(same) > 1 else same[0] for same in targets.values()
+        )
         for tool, targets in tools.items()
     }
     return "; ".join(f"{tool} {targets}".rstrip() for tool, targets in listed.items())

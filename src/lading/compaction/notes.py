@@ -280,8 +280,7 @@ def _find_kind(part: Part) -> str:
 
 
 def clip_middle(text: str, most_tokens: int, *, count: Callable[[str], int]) -> str:
-    """Return the text, or its start and end around ``[…]``, cut between words, or beside a character of a script
-    without spaces, if there are any."""
+    """Return the text, or its start and end around ``[…]``, cut between words (characters of some scripts)."""
     if len(text) <= most_tokens or count(text) <= most_tokens:
         return text
     chars = min(len(text), 4 * most_tokens)

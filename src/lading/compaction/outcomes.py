@@ -149,8 +149,7 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Cal
     # What a command prints of errors did not make it fail if its exit code is zero.
     is_trusted = kind == "command" and not (result.is_error or shell.hides_code)
     is_zero = is_trusted and (code == "" or 0 in find_codes(text))
-    looks = kind == "command" and shell.only_looks and not is_zero
-    look = read_look(f"{ends}\n{code or ''}", shell.text) if looks else Look()
+    look = read_look(f"{ends}\n{code or ''}", shell.text) if shell.only_looks and not is_zero else Look()
     # A JSON answer such as {"cancelled": true} reports what the call did.
     may_be_stopped = len(text) <= MOST_EMPTY_CHARS and text.lstrip()[:1] != "{" and not look.failed
     ran = not (_INTERRUPTED.match(text) or (may_be_stopped and _STOPPED.search(text)))
