@@ -48,8 +48,8 @@ FINE: list[tuple[str, object, str | None, str, str, str]] = [
         "12 passed in 3.1s",
     ),
     ("bash", {"command": "make\ntest"}, "", "command", "make test", ""),
-    ("bash", {"command": "cat a.log"}, "error: it broke\nend", "command", "cat a.log", "error: it broke end"),
-    ("bash", {"command": "git log -9"}, "1 Fix ValueError: bad\n" * 9, "command", "git log -9", ""),
+    ("bash", {"command": "cat a.log"}, "error: it broke\nend", "look", "cat a.log", "error: it broke end"),
+    ("bash", {"command": "git log -9"}, "1 Fix ValueError: bad\n" * 9, "look", "git log -9", ""),
     ("bash", {"command": "git tag v1"}, "(no output)", "command", "git tag v1", ""),
     ("bash", {"command": "tsc | grep error"}, "(no output)", "command", "tsc | grep error", "(no output)"),
     (
@@ -69,7 +69,7 @@ FINE: list[tuple[str, object, str | None, str, str, str]] = [
         "bash",
         {"command": "cd src && FOO=1 rg x"},
         "a.py: Error: no",
-        "command",
+        "look",
         "cd src && FOO=1 rg x",
         "a.py: Error: no",
     ),
@@ -218,6 +218,16 @@ def test_calls_with_equal_starts_are_not_the_same() -> None:
     first, second = (acted("search", {"query": start + name}) for name in ("north", "south"))
     assert first.short == second.short
     assert first.subject != second.subject
+
+
+def test_calls_whose_shortened_targets_are_equal_are_not_counted_as_one() -> None:
+    query = (
+        "SELECT region, sum(amount) AS total FROM orders JOIN customers USING (id) WHERE year = {} GROUP BY region"
+    )
+    calls = [acted("sql", {"query": query.format(year)}) for year in (2023, 2024, 2023)]
+    shown = calls[0].target
+    assert calls[1].target == shown
+    assert merge(calls) == f"sql {shown} x2, {shown}"
 
 
 def test_a_path_is_told_with_what_is_looked_for_in_it() -> None:

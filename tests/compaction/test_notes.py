@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from unittest.mock import patch
 
@@ -306,6 +307,15 @@ def test_a_paste_without_blanks_is_cut_where_it_must() -> None:
     assert 80 < words(shown) <= 100
     assert set(shown) == set("x […]")
     assert clip_middle("漢" * 10_000, 100, count=len).strip("漢") == " […] "
+
+
+def test_no_id_is_cut_in_a_long_text_without_spaces() -> None:
+    ids = [f"ORD-{number * 7919:08d}-x{number}" for number in range(4_000)]
+    text = "".join(f"请检查订单{id_}的状态，" for id_ in ids)
+    for most_tokens in range(100, 2_000, 37):
+        shown = clip_middle(text, most_tokens, count=lambda text: len(text) // 4)
+        assert " […] " in shown
+        assert {*re.findall(r"[!-~]+", shown.replace("[…]", ""))} <= {*ids}
 
 
 @given(st.text(alphabet="ab \n\t漢🙂", max_size=300), st.integers(1, 60))

@@ -32,6 +32,21 @@ def test_the_same_command_elsewhere_is_another_one(tool: str, key: str) -> None:
     )
 
 
+def test_the_same_command_in_another_folder_of_an_open_shell_is_another_one() -> None:
+    there = [*ran("cd /repo/api", ""), *ran("npm test", "3 failed, 9 passed")]
+    elsewhere = [*ran("cd ../web", ""), *ran("npm test", "20 passed")]
+    failing = "Failing at the end: shell npm test: failed: 3 failed, 9 passed"
+    assert written([*there, *elsewhere])[-1] == failing
+    assert written([*there, *ran("cd gone", "cd: gone: No such file or directory"), *ran("npm test", "9 passed")])[
+        1
+    ].endswith("(passed later)")
+    back = [*ran("cd ../api", ""), *ran("npm test", "9 passed")]
+    assert written([*there, *elsewhere, *back])[1].endswith("(passed later)")
+    assert written([*there, *called("other", "20 passed", command="cd ../web"), *ran("npm test", "9 passed")])[
+        1
+    ].endswith("(passed later)")
+
+
 def test_the_same_file_of_another_repository_is_another_one() -> None:
     file = {"path": "package.json", "content": "{}"}
     lines = written(

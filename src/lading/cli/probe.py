@@ -16,14 +16,7 @@ from lading.cli.tables import Column, print_items, say
 from lading.evaluate.asking import AskedModel, Task
 from lading.evaluate.evidence import weigh_words
 from lading.evaluate.probes import Probe, read_questions
-from lading.evaluate.probing import (
-    GradedProbe,
-    ProbeTally,
-    SideTally,
-    ask_probe,
-    describe_probes,
-    tally_probes,
-)
+from lading.evaluate.probing import GradedProbe, ProbeTally, SideTally, ask_probe, describe_probes, tally_probes
 from lading.evaluate.request_pairs import build_pairs
 from lading.evaluate.session_runs import RecordedSession
 

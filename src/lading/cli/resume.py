@@ -15,13 +15,7 @@ from lading.cli.tables import Column, print_items, say
 from lading.errors import InputError
 from lading.evaluate.asking import AskedModel, Task
 from lading.evaluate.request_pairs import build_pairs, find_packed_calls
-from lading.evaluate.resuming import (
-    ResumedPoint,
-    choose_points,
-    describe_points,
-    resume_pair,
-    sum_points,
-)
+from lading.evaluate.resuming import ResumedPoint, choose_points, describe_points, resume_pair, sum_points
 from lading.evaluate.session_runs import RecordedSession
 
 _SIDES = ("packed", "everything sent", "everything, again")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.compaction.call_kinds import (
     CHECKS,
@@ -46,6 +47,7 @@ FULL_WORTH = 0.3
 READ_WORTH = (0.2, 0.12)
 WORTHS = {"edit": EDIT_WORTH, "change": CHANGE_WORTH, "read": READ_WORTH, "": DATA_WORTH}
 OTHER_WORTH = (0.15, 0.12)
+LOOK = "look"
 _COMMANDS = frozenset(["command", "cmd", "script", "shell_command"])
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -\w*c ")
 _SETTING = re.compile(r"-?\d[\d.]*|true|false")
@@ -72,7 +74,7 @@ class Action(Struct, frozen=True, gc=False):
     paths: tuple[str, ...] = ()
     """The files that it reads or changes."""
     kind: str = ""
-    """edit, command, read, or empty for data."""
+    """edit, command, look (a command that only shows existing data), read, or empty for data."""
     changes: bool = False
     """Whether it is a command that changes something (``Command.changes``), and no check."""
     files: tuple[str, ...] = ()
@@ -93,6 +95,11 @@ class Action(Struct, frozen=True, gc=False):
         return self.ended.failed
 
     @property
+    def is_setback(self) -> bool:
+        """Whether it failed, and so the work; what a look could not show may be elsewhere."""
+        return self.failed and self.kind != LOOK
+
+    @property
     def is_data(self) -> bool:
         """Whether it neither changed a file nor ran a command."""
         return self.kind in ("", "read")
@@ -104,20 +111,23 @@ class Action(Struct, frozen=True, gc=False):
 
     @property
     def brief(self) -> str:
-        """Tool and target, with the failure, the document's demands, and images."""
-        return _join(
-            self.short, self.ended.text if self.failed or not self.ended.ran else "", self.ended.demands, self.media
-        )
+        """Tool and target, with what failed, the document's demands, and images."""
+        lacking = self.ended.text if self.failed or self.ended.is_partial or not self.ended.ran else ""
+        return _join(self.short, lacking, self.ended.demands, self.media)
 
     @property
     def detail(self) -> str:
         """The line in full."""
         return _join(self.short, self.change, self.ended.text, self.ended.demands, self.media)
 
+    def within(self, folder: str) -> Action:
+        """Return the call as one that is made in this folder."""
+        return replace(self, place=f"{self.place} {folder}", subject=self.subject + _bracket([("cd", folder)]))
+
     def write_forms(self) -> Iterator[tuple[str, float]]:
         """Yield the line from short to full, each form with the worth of one of its tokens."""
         if self.failed:
-            worths = FAILURE_WORTH
+            worths = FAILURE_WORTH if self.is_setback else READ_WORTH
         elif self.ended.demands:
             worths = DEMAND_WORTH
         else:
@@ -160,7 +170,7 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
         ended=read_outcome(result, read_as, shell=shell),
         media=media,
         paths=paths if kind in ("edit", "read") else (_shorten_path(shell.path),) if shell.path else (),
-        kind=kind,
+        kind=LOOK if kind == "command" and shell.only_looks else kind,
         changes=kind == "command" and shell.changes and not _is_check(command, words),
         files=tuple(_FILE.findall(repeated[:MOST_COMMAND_CHARS])) if kind == "command" else (),
         place=place,
@@ -202,12 +212,15 @@ def _find_programs(act: Action) -> frozenset[str]:
 
 def merge(actions: Sequence[Action]) -> str:
     """Join calls in one line: each tool once with its targets, repeats counted."""
-    tools: dict[str, dict[str, int]] = {}
+    tools: dict[str, dict[str, list[str]]] = {}
     for one in actions:
-        targets = tools.setdefault(one.tool, {})
-        targets[one.target] = targets.get(one.target, 0) + 1
+        # Targets that are shortened alike may be those of different calls.
+        same = one.subject if "…" in one.target else one.target
+        tools.setdefault(one.tool, {}).setdefault(same, []).append(one.target)
     listed = {
-        tool: ", ".join(f"{target} x{times}".strip() if times > 1 else target for target, times in targets.items())
+        tool: ", ".join(
+            f"{same[0]} x{len(same)}".strip() if len(same) > 1 else same[0] for same in targets.values()
+        )
         for tool, targets in tools.items()
     }
     return "; ".join(f"{tool} {targets}".rstrip() for tool, targets in listed.items())

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction.actions import Action, read_action
-from lading.compaction.excerpts import clip, collapse_spaces
+from lading.compaction.excerpts import UNSPACED, clip, collapse_spaces
 from lading.compaction.kept_calls import read_calls
 from lading.compaction.record_lines import indent_lookalikes, quote
 from lading.compaction.salience import remove_filler, select_sentences
@@ -47,6 +47,7 @@ MOST_OPEN = 4
 MOST_UNDONE = 1_000
 """Changes of open calls that can be undone without reading the whole log again."""
 _DIGITS = re.compile(r"\d+")
+_BREAK = re.compile(rf"\s|[{UNSPACED}]")
 _ENCLOSED = re.compile(r"<([\w-]{1,60})>.*</\1>", re.DOTALL)
 _OPEN_LINE = re.compile(
     r"^\s*(?:[-*]\s*\[ \]\s|(?:TODO|Next steps?|Remaining|Still (?:to do|open))\b)", re.IGNORECASE
@@ -154,7 +155,7 @@ class Notes:
             act = read_action(call, result, media=_describe_media(entry, result.parts))
             if act.ended.ran:
                 failing = [subject for subject in self._failing[-1][1] if subject != act.subject]
-                self._set_failing(entry, [*failing, act.subject][-MOST_FAILING:] if act.failed else failing)
+                self._set_failing(entry, [*failing, act.subject][-MOST_FAILING:] if act.is_setback else failing)
             self._notes[place] = _make_call_note(self._entries[place], act, count)
 
     def between(self, first: int, last: int) -> list[Note]:
@@ -279,17 +280,15 @@ def _find_kind(part: Part) -> str:
 
 
 def clip_middle(text: str, most_tokens: int, *, count: Callable[[str], int]) -> str:
-    """Return the text, or its start and end around ``[…]``, cut between words if there are any."""
+    """Return the text, or its start and end around ``[…]``, cut between words (characters of some scripts)."""
     if len(text) <= most_tokens or count(text) <= most_tokens:
         return text
     chars = min(len(text), 4 * most_tokens)
     while True:
         head, tail = int(chars * HEAD_SHARE), chars - int(chars * HEAD_SHARE)
         start, end = text[:head], text[len(text) - tail :]
-        if any(map(str.isspace, start[head // 2 :])):
-            start = "".join(start.rsplit(maxsplit=1)[:1])
-        if any(map(str.isspace, end[: tail // 2])):
-            end = "".join(end.split(maxsplit=1)[-1:])
+        start = start[: max((found.end() for found in _BREAK.finditer(start, head // 2)), default=head)].rstrip()
+        end = end[next((found.start() for found in _BREAK.finditer(end, 0, tail // 2)), 0) :].lstrip()
         shown = f"{start} […] {end}"
         if count(shown) <= most_tokens or chars < 16:
             return shown

@@ -17,6 +17,7 @@ from lading.compaction.excerpts import (
     join_pair,
     read_first_values,
 )
+from lading.compaction.looks import Look, find_codes, read_look
 from lading.compaction.record_lines import quote
 from lading.compaction.shell_commands import Command
 from lading.messages import ToolResult
@@ -107,17 +108,8 @@ _PASSES = re.compile(
 )
 _PASSED = re.compile(r"\s*(?:[✓✔√]|PASS(?:ED)?\b|ok\b)")
 """Start of the line of a passed test: an error in it is part of the test's name."""
-_EMPTY = re.compile(r"\W*(?:no output)?\W*(?:command )?exit\w*(?: with)?(?: code| status)? 1\W*", re.IGNORECASE)
-"""The output of a search without hits, which exits with 1."""
 _OUTPUTS = ("output", "stdout", "stderr")
 _CODES = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
-_ZERO = re.compile(
-    r"^\W*(?:(?:command|process)\W)?(?:exit(?:ed)?(?:[ _]with)?[ _]?(?:code|status)|return[ _]?code)"
-    r"\W{1,3}0(?:\W{1,3}(?:exit|return)_?(?:code|status))?\W*$",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""A line that says that a command succeeded, before or behind its output."""
-_ZERO_CHARS = 200
 _DEMAND = re.compile(r"\b(?:MUST|NEVER|ALWAYS|Always|Never|DO NOT|IMPORTANT|REQUIRED)\b")
 _PROSE = re.compile(r"\W{0,6}[^\W\d_][\w'`/.,-]*(?: [\w'`\"(/.,*-]+){4}")
 
@@ -138,6 +130,8 @@ class CallOutcome(Struct, frozen=True, gc=False):
     """The end of its output is not in the result, so that a failure would not be seen."""
     demands: str = ""
     """The demands of a document, quoted."""
+    is_partial: bool = False
+    """A look that shows only a part: the text is the error of the rest."""
 
 
 CELL = "cell"
@@ -151,21 +145,23 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Cal
         return NO_RESULT
     text, code = _unwrap(result.text) if kind in ("command", "edit") else (result.text, None)
     text = _COLOUR.sub("", text)
-    is_short = len(text) <= MOST_EMPTY_CHARS
-    # A JSON answer such as {"cancelled": true} reports what the call did.
-    ran = not (_INTERRUPTED.match(text) or (is_short and text.lstrip()[:1] != "{" and _STOPPED.search(text)))
-    if not ran and not result.is_error:
-        return CallOutcome(quote(clip(text, OUTCOME_CHARS)), ran=False)
-    is_empty = shell.only_looks and is_short and _EMPTY.fullmatch(code or text) is not None
-    is_error = (result.is_error or bool(code)) and not is_empty
     ends = _keep_ends(text)
     # What a command prints of errors did not make it fail if its exit code is zero.
-    is_zero = kind == "command" and not (result.is_error or shell.hides_code) and (code == "" or _says_zero(text))
+    is_trusted = kind == "command" and not (result.is_error or shell.hides_code)
+    is_zero = is_trusted and (code == "" or 0 in find_codes(text))
+    look = read_look(f"{ends}\n{code or ''}", shell.text) if shell.only_looks and not is_zero else Look()
+    # A JSON answer such as {"cancelled": true} reports what the call did.
+    may_be_stopped = len(text) <= MOST_EMPTY_CHARS and text.lstrip()[:1] != "{" and not look.failed
+    ran = not (_INTERRUPTED.match(text) or (may_be_stopped and _STOPPED.search(text)))
+    if not ran and not result.is_error:
+        return CallOutcome(quote(clip(text, OUTCOME_CHARS)), ran=False)
+    is_error = look.failed if look.error or look.code else result.is_error or bool(code)
     error = "" if is_zero else _find_error(kind, ends, shell, is_error=is_error)
     error = error or ("" if text.strip() or not is_error else code or "")
     failed = is_error or bool(error)
     is_data = kind in ("", CELL) and not failed
     shown = "" if is_data else _describe(kind, text, error, shell=shell, failed=failed)
+    shown = f"{'failed: ' if failed else ''}{clip(look.error, OUTCOME_CHARS)}" if look.error else shown
     shown, full = _describe_data(text) if is_data else (shown, "")
     passed = kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None
     return CallOutcome(
@@ -176,6 +172,7 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Cal
         passed=passed,
         is_hidden=kind == "command" and shell.hides_end and not (failed or passed),
         demands=quote(quote_demands(ends)) if kind == "read" or shell.only_looks else "",
+        is_partial=bool(look.error) and not failed,
     )
 
 
@@ -213,12 +210,6 @@ def quote_demands(text: str) -> str:
 def _keep_ends(text: str) -> str:
     half = MOST_READ_CHARS // 2
     return text if len(text) <= MOST_READ_CHARS else f"{text[:half]}\n{text[-half:]}"
-
-
-def _says_zero(text: str) -> bool:
-    """Return whether the start or end of a result says that the exit code is zero."""
-    ends = (text,) if len(text) < 2 * _ZERO_CHARS else (text[:_ZERO_CHARS], text[-_ZERO_CHARS:])
-    return any(map(_ZERO.search, ends))
 
 
 def _unwrap(text: str) -> tuple[str, str | None]:

@@ -18,13 +18,7 @@ from lading.compaction.admission import admit
 from lading.compaction.basic import admit as cut_at_ends
 from lading.compaction.digesting import digest, find_retired
 from lading.compaction.folding import FOLD_TOKENS
-from lading.compaction.priced_records import (
-    FOLD_SHARE,
-    SUMMARIES_SHARE,
-    draft_record,
-    limit_room,
-    place_summary,
-)
+from lading.compaction.priced_records import FOLD_SHARE, SUMMARIES_SHARE, draft_record, limit_room, place_summary
 from lading.compaction.summaries import estimate_own_call, summarize
 from lading.compaction.verbatim import DEFAULT_OPTIONS, PricedOptions, find_verbatim_start, is_cached
 from lading.economics import edit_price, is_due, is_worth_waiting, rent

@@ -8,13 +8,17 @@ nothing drifts, however often records are merged.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from posixpath import join, normpath
 from typing import NamedTuple
 
-from lading.compaction.actions import Action, covers, merge
+from msgspec.structs import replace
+
+from lading.compaction.actions import LOOK, Action, covers, merge
 from lading.compaction.excerpts import clip
 from lading.compaction.notes import Note
 from lading.compaction.record_lines import FAILING, FILES
@@ -30,6 +34,7 @@ MOST_COMPARED = 64
 """A successful check is compared with at most this many failures, the newest."""
 MOST_FILES = 12
 MOST_FAILURES = 3
+_BARE_CD = re.compile(r"cd\s+['\"]?([^\s;&|]+?)['\"]?\s*;?")
 
 
 class WorkState(NamedTuple):
@@ -59,7 +64,7 @@ def write_record(
     ``instead``: lines that replace all but the user's words and the demands of documents, which are shown as they
     would be without these lines.
     """
-    state = _read_state(notes)
+    state = _read_state(notes := [*_name_folders(notes)])
     included = [*_merge_failures(notes, state)]
     if instead:
         forms = _choose(included, most_tokens=most_tokens - count("\n".join(_write_state(state))))
@@ -100,6 +105,19 @@ def _fit(
     without = bisect_left(most, True, lo=1, key=lambda without: count(text(without)) <= most_tokens)
     written = text(without)
     return (written, is_whole(without)) if count(written) <= most_tokens else ("", False)
+
+
+def _name_folders(notes: Sequence[Note]) -> Iterator[Note]:
+    """Yield the notes; a command behind a bare ``cd`` of the same shell is another one than before it."""
+    folders: dict[str, str] = {}
+    for note in notes:
+        act = note.action
+        if act and act.kind in ("command", LOOK):
+            moved = None if act.failed or not act.ended.ran else _BARE_CD.fullmatch(act.target)
+            folder = folders.get(act.tool, "")
+            folders |= {act.tool: normpath(join(folder, moved[1]))} if moved else {}
+            note = replace(note, action=act.within(folder)) if folder else note
+        yield note
 
 
 def _read_state(notes: Sequence[Note]) -> WorkState:
@@ -185,7 +203,7 @@ def _write_lines(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
 
 def list_unresolved(notes: Sequence[Note]) -> list[str]:
     """Return current failures that a record does not show by itself, and open tasks, the newest first."""
-    failing = islice(_find_current_failures(_read_state(notes)), 1, MOST_FAILURES)
+    failing = islice(_find_current_failures(_read_state([*_name_folders(notes)])), 1, MOST_FAILURES)
     found = [(note.entry, f"Failed: {note.action.brief}") for note in failing if note.action]
     newest = next((note for note in reversed(notes) if note.opened), None)
     found += [(newest.entry, f"Open: {clip(line, 160)}") for line in newest.opened] if newest else []
@@ -229,5 +247,5 @@ def _find_current_failures(state: WorkState) -> Iterator[Note]:
         # A failed query is rephrased, so another success of the tool ends the failure.
         is_over = note.action and note.action.is_data and state.succeeded.get(note.action.tool, -1) > note.entry
         is_new = note.entry > state.asked and not is_over
-        if note.action and (is_new or state.runs[subject] > 1):
+        if note.action and note.action.is_setback and (is_new or state.runs[subject] > 1):
             yield note

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 MOST_COMMAND_CHARS = 2_000
 """Characters of a command that are read; commands that are equal so far count as the same."""
-_LOOKS = re.compile(
+LOOKS = re.compile(
     r"cat|[ef]?grep|rg|ag|sed|head|tail|awk|find|fd|ls|tree|less|sort|uniq|wc|cut|tr|nl|column|diff|echo|printf|pwd"
-    r"|which|file|stat|du|jq|zcat|zgrep|tac|ps|env|date|journalctl|dmesg"
+    r"|which|true|file|stat|du|jq|zcat|zgrep|tac|ps|env|date|journalctl|dmesg"
     r"|git-(?:diff|log|show|status|blame|grep|ls-files)|(?:kubectl|docker)-(?:logs|get|describe|ps|inspect)"
 )
 """Programs that show existing data: an error in their output is part of that data."""
@@ -75,7 +75,7 @@ def parse_command(command: str) -> Command:
     cut = _FILTER.search(plain)
     runs = text[: cut.start() if cut else MOST_COMMAND_CHARS] + body
     programs = [one["name"] or f"{one['host']}-{one['verb']}" for one in _PROGRAM.finditer(plain)]
-    shows = programs and all(map(_LOOKS.fullmatch, programs)) and not written and not _ACTS.search(plain)
+    shows = programs and all(map(LOOKS.fullmatch, programs)) and not written and not _ACTS.search(plain)
     hides = cut is not None and _HIDES.search(plain, cut.start()) is not None
     return Command(
         command,

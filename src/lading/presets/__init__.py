@@ -11,11 +11,7 @@ import importlib
 import typing
 
 if typing.TYPE_CHECKING:
-    from lading.models.profiles import (
-        CONTEXT_PROFILES,
-        Profile,
-        context_profile,
-    )
+    from lading.models.profiles import CONTEXT_PROFILES, Profile, context_profile
     from lading.presets.agentrail import (
         Capabilities,
         ContextProvider,

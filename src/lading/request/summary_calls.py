@@ -16,16 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction import Pressure
-from lading.effects import (
-    AWAIT,
-    SELF,
-    Summarizer,
-    Summary,
-    SummaryAnswer,
-    SummaryRequest,
-    resolve,
-    start_thread,
-)
+from lading.effects import AWAIT, SELF, Summarizer, Summary, SummaryAnswer, SummaryRequest, resolve, start_thread
 from lading.errors import InputError, SummaryFailed
 from lading.history.history import History
 from lading.messages import Conversation, Message, user_text

@@ -30,11 +30,7 @@ from lading.task.citing import OUTCOME, know_evidence, read_record
 from lading.task.evidence import Evidence, Memory, Provenance
 from lading.task.packing import FindMemories, LayerUse, Payload, StepContext, TaskOptions, assemble, check_required
 from lading.task.record import dump_record
-from lading.task.signals import (
-    count_expected_tool_calls,
-    count_unresolved_questions,
-    measure_retrieval_hit_rate,
-)
+from lading.task.signals import count_expected_tool_calls, count_unresolved_questions, measure_retrieval_hit_rate
 from lading.task.task import Task, TaskStep, read_step
 from lading.task.templates import CONTRACT
 from lading.validation import check

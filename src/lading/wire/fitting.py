@@ -16,12 +16,7 @@ from lading.messages import Message, Part, Text, ToolCall, ToolResult
 from lading.models.card import Card
 from lading.wire import Wire
 from lading.wire.part_fitting import FitTarget, PartFitter
-from lading.wire.reasoning import (
-    ECHOES,
-    ReasoningPolicy,
-    find_issuer,
-    name_issuer,
-)
+from lading.wire.reasoning import ECHOES, ReasoningPolicy, find_issuer, name_issuer
 from lading.wire.translation import PartTypes
 
 

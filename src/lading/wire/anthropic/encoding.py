@@ -25,24 +25,8 @@ from lading.messages import (
 from lading.models.card import Card
 from lading.wire.anthropic.decoding import NAME, read_part, write_document, write_image
 from lading.wire.arguments import write_arguments
-from lading.wire.templates import (
-    ABSENT,
-    Piece,
-    copy_json,
-    fill,
-    merge,
-    write_content,
-    write_empty,
-    write_text,
-)
-from lading.wire.translation import (
-    PartTypes,
-    left_out_note,
-    make_legal_id,
-    mark_system,
-    translate_fields,
-    type_of,
-)
+from lading.wire.templates import ABSENT, Piece, copy_json, fill, merge, write_content, write_empty, write_text
+from lading.wire.translation import PartTypes, left_out_note, make_legal_id, mark_system, translate_fields, type_of
 
 
 def is_native(message: Message) -> bool:

@@ -25,16 +25,7 @@ from lading.messages import (
 from lading.models.card import Card
 from lading.wire.openai_chat.decoding import CALL_FIELDS, IN_REASONING, NAME, NO_ARGUMENTS, ROLES
 from lading.wire.openai_chat.media import write_file, write_image
-from lading.wire.templates import (
-    ABSENT,
-    Piece,
-    copy_json,
-    fill,
-    merge,
-    write_content,
-    write_empty,
-    write_text,
-)
+from lading.wire.templates import ABSENT, Piece, copy_json, fill, merge, write_content, write_empty, write_text
 from lading.wire.translation import left_out_note, make_legal_id, mark_system, translate_fields, type_of
 
 

@@ -1,0 +1,85 @@
+"""Find errors of its own programs, and exit codes, in the result of a command that only shows existing data. A file
+that it shows may contain the same words, so an error must name what the command names."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from lading.compaction.shell_commands import LOOKS
+
+_LABEL = re.compile(r"^[<\[]?(?i:(?:std)?(?:err(?:or)?|out(?:put)?))[:>\]]+\s*|</\w+>$")
+"""Marks of a tool around an output."""
+_ERROR = re.compile(
+    r"(?:(?P<by>\[?(?:/\S*/|-)?(?:(?:ba|da|z|k|fi)?sh|fatal"
+    rf"|Error (?:from server|response)[^:]*|(?P<program>{LOOKS.pattern}|cd|xargs|sudo|git)(?: error\])? ?)):"
+    r"(?: ?(?:-c|(?:line )?\d+|cd):)*"
+    r"|(?=\S+: (?:cannot open|No such file or directory$|(?:Is|Not) a directory$|Permission denied$)))"
+    r"(?P<rest>(?!.*(?:\bwarning:|binary file)).*)"
+)
+_REASON = re.compile(
+    r"(?i:\b(?:no (?:such|matches)|denied|(?:is|not) a directory|can(?:not|'t)|could(?: not|n't)|does not exist"
+    r"|not found|ambiguous)\b)"
+)
+_USAGE = re.compile(r"(?i:invalid|illegal|missing|unknown|un(?:recognized|matched|terminated)|not a git repo)")
+_NAME = re.compile(r"[^\s'\"`‘’;|&()<>{},:=/\\]++(?=[/\\]*(?:[\s'\"`‘’;|&()<>{},:=]|$))")
+"""A word, or the last part of a path."""
+_INSTEAD = re.compile(r"\|\|\s*(?:echo|printf)\s+(?:-\w+\s+)?(['\"]?)(.+?)\1\s*(?:[;|&)>]|$)")
+"""Words that a command prints if it fails."""
+_ANSWERS = re.compile(r"\b(?:[a-z]*grep|rg|ag|awk|fd|find|diff|which|ps|jq|git|kubectl|docker)\b")
+"""Programs that end with 1 if they find nothing, or a difference."""
+_BESIDE = re.compile(
+    r"\W*(?:no output\W*|0 .*|(?:wall time|chunk id|duration|original token|total output)\b.*"
+    r"|(?:try|use|usage|git <|source line)\b.*)|\S*[$#>]|\(.*\)|\[.*\]",
+    re.IGNORECASE,
+)
+"""A line of the tool, or behind an error, that shows nothing."""
+_CODE = re.compile(
+    r"^\W*(?:(?:command|process)\W)?(?:exit(?:ed)?(?:[ _]with)?[ _]?(?:code|status)|return[ _]?code)"
+    r"\W{1,3}(\d{1,3})(?:\W{1,3}(?:exit|return)_?(?:code|status))?\W*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_CODE_CHARS = 200
+_PIPE_CLOSED = 141
+
+
+class Look(NamedTuple):
+    """The error of a looking command, whether it shows nothing else, and its exit code (0: or none is reported)."""
+
+    error: str = ""
+    failed: bool = False
+    code: int = 0
+
+
+def find_codes(text: str) -> dict[int, str]:
+    """Return the exit codes at the start or end of a result, each with its line."""
+    ends = (text,) if len(text) < 2 * _CODE_CHARS else (text[:_CODE_CHARS], text[-_CODE_CHARS:])
+    return {int(found[1]): found[0].strip() for end in ends for found in _CODE.finditer(end)}
+
+
+def read_look(text: str, command: str) -> Look:
+    """Read the result of a looking command."""
+    errors: dict[str, None] = {}
+    shown: list[str] = []
+    names, answers = frozenset(_NAME.findall(command)), _ANSWERS.search(command) is not None
+    instead = None if answers else _INSTEAD.search(command)
+    for line in (_LABEL.sub("", line.strip()[:400]) for line in text.splitlines()):
+        if (instead and line == instead[2]) or _is_error(line, command, names):
+            errors[line] = None
+        # Words of the command are printed by it.
+        elif len(shown) < 2 and not (line in command or line.endswith(command) or _BESIDE.fullmatch(line)):
+            shown += [line] if any(map(str.isalnum, line)) and not _CODE.match(line) else []
+    codes = find_codes(text)
+    code = max(codes.keys() - {_PIPE_CLOSED}, default=0)
+    failed = not shown if errors else code > 0 and len(shown) < 2 and not (code == 1 and answers)
+    return Look(" / ".join(errors or ([*shown, codes[code]] if failed else [])), failed, code)
+
+
+def _is_error(line: str, command: str, names: frozenset[str]) -> bool:
+    found = _ERROR.match(line)
+    if found is None or (found["program"] or "") not in command:
+        return False
+    # In other languages, the operand precedes the reason.
+    named = found["rest"] if found["by"] and _REASON.search(line) else found["rest"].rpartition(":")[0]
+    is_own = bool(found["by"]) and ("$" in command or _USAGE.search(line) is not None)
+    return is_own or not names.isdisjoint(_NAME.findall(named))
