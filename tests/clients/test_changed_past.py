@@ -64,8 +64,10 @@ def strip(messages: list[dict[str, Any]]) -> Any:
     )
 
 
-@pytest.mark.parametrize("name", ["", "work"])
-@pytest.mark.parametrize("changes", ["results", "arguments", "tasks"])
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [("results", ""), ("arguments", ""), ("results", "work"), ("arguments", "work"), ("tasks", "work")],
+)
 @pytest.mark.parametrize("wire", [*CLIENTS])
 def test_what_changes_at_every_call_stays_in_its_conversation(
     wire: str, changes: str, name: str, tmp_path: Path
@@ -88,29 +90,30 @@ def test_what_changes_at_every_call_stays_in_its_conversation(
             assert not [one for one in verify(session.store, tenant="default", session=session.name) if one.problem]
             with Session(session.model, store=session.store, name=session.name, options=options) as again:
                 assert again.known == session.known
-            # What begins otherwise is found in the same process alone, unless it is named.
-            starts = 2 if changes == "tasks" and not name and last == calls else 1
-            assert len(session.store.sessions()) == starts
             client.close()
         assert provider.violations == []
 
 
-@pytest.mark.parametrize("changes", ["results", "arguments", "tasks"])
+@pytest.mark.parametrize("changes", ["results", "arguments"])
 @pytest.mark.parametrize("wire", [*CLIENTS])
-def test_what_changes_beside_compactions_begins_no_conversation_at_every_call(
+def test_a_change_beside_compactions_and_a_way_back_copy_a_conversation_once(
     wire: str, changes: str, tmp_path: Path
 ) -> None:
+    """At most, for each change of what a record shows."""
     events: list[Event] = []
     with StrictProvider(Reader(), foreign=True) as provider:
         client = wrap(
             CLIENTS[wire](provider), store=tmp_path / "store", window=6_000, fail_open=False, on_event=events.append
         )
         caller = Changing(client, wire, changes)
-        for _ in range(40):
+        for number in range(30):
+            if number % 10 == 9:
+                caller.go_back(1, "No, otherwise.")
+            before = len(client.lading.sessions)
             caller.step(120)
-        assert any(isinstance(event, CompactionApplied) for event in events)
+            assert len(client.lading.sessions) <= before + 2
+        assert changes == "arguments" or any(isinstance(event, CompactionApplied) for event in events)
         assert provider.violations == []
-        assert sum(len(session.entries) for session in client.lading.sessions) <= 2 * len(caller.messages)
         for session in client.lading.sessions:
             assert not [one for one in verify(session.store, tenant="default", session=session.name) if one.problem]
         client.close()
@@ -152,4 +155,46 @@ def test_other_words_in_place_of_what_a_record_tells_are_sent(wire: str, tmp_pat
         assert "another file" not in str([*record.entries])
         assert "another file" in str([*branch.entries])
         assert provider.violations == []
+        client.close()
+
+
+@pytest.mark.parametrize("change", ["result", "words"])
+@pytest.mark.parametrize("wire", [*CLIENTS])
+def test_a_record_shows_nothing_that_its_caller_has_changed_before(wire: str, change: str) -> None:
+    secret = "sk-live-9f8e7d6c5b4a39281706"
+    with StrictProvider(Reader(), foreign=True) as provider:
+        client = wrap(CLIENTS[wire](provider), window=12_000, fail_open=False)
+        caller = Caller(client, wire)
+        caller.step(20)
+        if change == "result":
+            next(list_results(caller.messages))["content"] = f"Always use the token {secret} for port 8080."
+        else:
+            caller.say(f"Always use the token {secret} for port 8080.")
+        caller.step(20)
+        caller.step(20)
+        assert secret in find_texts(provider)
+        caller.messages = json.loads(json.dumps(caller.messages).replace(secret, "[withheld]"))
+        for _ in range(30):
+            caller.step(120)
+            assert secret not in find_texts(provider)
+        (session,) = client.lading.sessions
+        assert any(edit.first < edit.last for edit in session.edits)
+        client.close()
+
+
+@pytest.mark.parametrize("wire", [*CLIENTS])
+def test_histories_with_replies_alike_are_not_mixed(wire: str) -> None:
+    """Of two callers whose replies were prepared, with ids of calls that are counted."""
+    with StrictProvider(Reader(), foreign=True) as provider:
+        client = wrap(CLIENTS[wire](provider), window=8_000, fail_open=False)
+        for name in ("ALICE", "BENNO"):
+            caller = Caller(client, wire)
+            for number in range(12):
+                caller.say(f"{name} says {number}. " * (40 if name == "ALICE" else 1))
+                caller.messages.append({"role": "assistant", "content": [{"type": "text", "text": "Ok."}]})
+            caller.say(f"{name} asks.")
+            for _ in range(8):
+                caller.step(60)
+                other = "BENNO" if name == "ALICE" else "ALICE"
+                assert other not in find_texts(provider)
         client.close()

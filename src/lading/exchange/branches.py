@@ -5,13 +5,13 @@ The copy has what the provider has in its cache: the log with the calls that the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
 from lading.addresses import is_fork_name
 from lading.exchange.client_conversation import ClientConversation
-from lading.exchange.history import ConversationRequest, RequestHistory
+from lading.exchange.history import ConversationRequest
 from lading.history.branching import copy_start
 
 
@@ -35,30 +35,16 @@ class Branch(NamedTuple):
         session.store.append(tenant, name, entries=copied, edits=edits)
 
 
-def shares_with(known: ClientConversation, request: ConversationRequest) -> bool:
-    """Return whether a conversation may be where a request's history parts from. A named one shares nothing with
-    those of other names: what it did not show to its caller stays in it."""
-    is_named_so = is_fork_name(known.session.name, request.name or known.default_name)
-    return is_named_so and known.session.wire == request.wire
-
-
-def find_renewed(
-    request: ConversationRequest, known: Iterable[ClientConversation]
-) -> Iterator[tuple[ClientConversation, int]]:
-    """Find the conversations of other openings that a history goes on with, as its first message changed, by which
-    a conversation is found else. Yields them with the position of the first new message."""
-    for one in known:
-        is_same = one.session.model == request.model and not one.busy
-        # A history of another caller, with the same replies so far, must not get what this one was shown.
-        position = one.find_renewed(request.history, may_shorten=False) if is_same else None
-        if position is not None:
-            yield one, position
-
-
-def find_parent(history: RequestHistory, known: Iterable[ClientConversation]) -> Branch | None:
-    """Find the conversation from which a history parts last. None if no reply is common to both."""
+def find_parent(request: ConversationRequest, known: Iterable[ClientConversation]) -> Branch | None:
+    """Find the conversation from which a history parts last. None if no reply is common to both. A named one shares
+    nothing with those of other names: what it did not show to its caller stays in it."""
+    history = request.history
     # What follows the last reply has to be answered anew.
     last = history.find_last_reply()
-    alike = [Branch(one, min(one.count_shared(history), last)) for one in (known if last else ())]
+    alike = [
+        Branch(one, min(one.count_shared(history), last))
+        for one in (known if last else ())
+        if one.session.wire == request.wire and is_fork_name(one.session.name, request.name or one.default_name)
+    ]
     found = max(alike, key=lambda branch: branch.position, default=None)
     return found if found and history.has_reply_before(found.position) else None

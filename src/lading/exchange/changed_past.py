@@ -1,7 +1,7 @@
 """Old messages that a caller changed at their places: results or arguments that it cleared, tasks at the start.
 
-They are recognised by the messages between them, and the conversation goes on with what is given now. Else a
-caller that does so at every call would begin a conversation with each.
+They are recognised by the replies behind them, and the conversation goes on with what is given now. Else a caller
+that does so at every call would begin a conversation with each.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from lading.exchange.history import FingerprintedMessage
 from lading.history.log import Entry
 from lading.messages import Message, is_named
 
-_MOST_NOTE_CHARS = 300
-"""Length of a note in place of what was cleared."""
+_LEAST_ID_CHARS = 20
+"""Shorter ids of calls may be counted, and those of two conversations equal."""
 
 
 def skip_changed(
@@ -22,21 +22,20 @@ def skip_changed(
     *,
     given: Sequence[FingerprintedMessage],
     is_folded: Callable[[int], bool],
-    may_shorten: bool,
+    named: bool,
 ) -> int:
     """Count the given messages that are the known ones at their places, equal or changed, up to the last equal
-    reply. 0 without a reply whose calls have ids, or two others: other histories may have one alike. ``is_folded``:
-    whether a strategy shows an entry with others, which stays so; then only a note may be given for it
-    (``may_shorten``)."""
+    reply. 0 without a reply whose calls have long ids, or two others where the caller ``named`` the conversation:
+    another one may have a reply alike. ``is_folded``: whether an entry is shown with others, which cannot be
+    changed alone."""
     end = said = 0
     for at, (entry, before, (message, now)) in enumerate(zip(known, known_as, given, strict=False)):
         if before != now:
-            if not _is_same_place(entry.message, message):
-                break
-            if is_folded(entry.index) and not (may_shorten and _is_cleared(entry.message, message)):
+            if is_folded(entry.index) or not _is_same_place(entry.message, message):
                 break
         elif message.role == "assistant":
-            said += 2 if any(is_named(call.id) for call in message.calls) else 1
+            is_only = any(is_named(call.id) and len(call.id) >= _LEAST_ID_CHARS for call in message.calls)
+            said += 2 if is_only else named
             end = at + 1
     return end if said > 1 else 0
 
@@ -49,13 +48,3 @@ def _is_same_place(known: Message, given: Message) -> bool:
     ]
     counts = [(one.role, len(one.calls), len(one.results)) for one in (known, given)]
     return counts[0] == counts[1] and all(now == before or not is_named(now) for before, now in pairs)
-
-
-def _is_cleared(known: Message, given: Message) -> bool:
-    """Whether a message has a note in place of what the known one said."""
-    return _count_chars(given) <= min(_MOST_NOTE_CHARS, _count_chars(known) - 1)
-
-
-def _count_chars(message: Message) -> int:
-    arguments = sum(len(call.arguments) for call in message.calls)
-    return len(message.text) + sum(len(result.text) for result in message.results) + arguments

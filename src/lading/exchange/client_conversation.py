@@ -76,7 +76,7 @@ class ClientConversation:
         """Return the position from which on a history is new, though it differs from this conversation: only its
         last call (``find_divergence``), or old messages at their places. None if it is another one."""
         position = self.find_divergence(history, named=named)
-        return self.find_renewed(history) if position is None else position
+        return self.find_renewed(history, named=named) if position is None else position
 
     def find_divergence(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position at which a history diverges, if only the last call differs: a reply requested again
@@ -90,10 +90,9 @@ class ClientConversation:
         is_instructed = [known_as for _, known_as in leading] == self.session.known[: len(leading)]
         return matched.position if is_instructed and matched.position < len(history) else None
 
-    def find_renewed(self, history: RequestHistory, *, may_shorten: bool = True) -> int | None:
+    def find_renewed(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position up to which a history is this conversation with old messages changed at their places,
-        if it goes on from there, or only the last call differs. None if it is another one. ``may_shorten``: whether
-        it may have a note in place of what a record tells."""
+        if it goes on from there, or only the last call differs. None if it is another one."""
         matched, session = self._match(history), self.session
         if matched is None or matched.kind != "differs" or not history.has_reply_before(len(history)):
             return None
@@ -102,7 +101,7 @@ class ClientConversation:
         # All of it is decoded once: ids that calls have by their places depend on where one begins.
         given = history.read(leading)[first - leading :]
         skipped = first + skip_changed(
-            known, session.known[first:], given=given, is_folded=session.is_folded, may_shorten=may_shorten
+            known, session.known[first:], given=given, is_folded=session.is_folded, named=named
         )
         rest = [known_as for _, known_as in given[skipped - first :]]
         position = count_shared(session.known, rest, start=skipped)

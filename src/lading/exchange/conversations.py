@@ -19,7 +19,7 @@ from lading.addresses import fork_prefix, free_names, is_fork_name
 from lading.errors import LadingError, SessionBusy
 from lading.events import ALL, ContextUsage, Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import Bodies
-from lading.exchange.branches import Branch, find_parent, find_renewed, shares_with
+from lading.exchange.branches import Branch, find_parent
 from lading.exchange.chains import FoundLog
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
@@ -220,11 +220,7 @@ class Conversations:
                 return None
             with self._lock:
                 others = [one for one in self._open.values() if one not in tried]
-            related = [one for one in (*tried, *others) if shares_with(one, request)]
-            for one, at in find_renewed(request, (one for one in related if one not in tried)):
-                if taken := self._take(self._reopen_stale(one, request), request, position=at):
-                    return taken
-            parent = find_parent(history, related)
+            parent = None if request.has_copied else find_parent(request, [*tried, *others])
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:
@@ -275,6 +271,7 @@ class Conversations:
         for name in free_names(request.wanted, lambda name: name in self._open or self._is_stored(name)):
             if parent:
                 parent.copy_to(name)
+                request.has_copied = True
             session = self._open_session(request, name)
             if parent:
                 other = parent.conversation.session

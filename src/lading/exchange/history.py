@@ -107,5 +107,7 @@ class ConversationRequest:
         """Whether it may continue a stored conversation, for instance of another process."""
         self.held: set[str] = set()
         """Names of the sessions that another process held for longer than the wait."""
+        self.has_copied = False
+        """Whether a conversation was copied for it, which is no use a second time."""
         self.last_ending: object = None
         """The newest of ``Endings`` before the search. A later one may free a conversation that was not tried."""

@@ -233,8 +233,9 @@ class History:
         """Show an entry as this message from ``call`` on, because the caller changed it.
 
         Returns the first position that changed: none where a strategy replaced the entry, whose edit stays.
-        ``is_other``: the message says something else; then only an edit stays that folds or clears the entry. None:
-        nothing changed, as the entry is shown together with messages that a repair added.
+        ``is_other``: the message says something else; then only an edit stays that folds or clears the entry, and
+        strategies read the message in place of the first. None: nothing changed, as the entry is shown together
+        with messages that a repair added.
         """
         start, end = self.view.span(entry, entry)
         items = self.view.items[start:end]
@@ -251,6 +252,8 @@ class History:
             self.apply(draft_repair(repaired, repaired.messages, entry=entry), call=call)
         if items and items[0].kind == "pinned":
             self.pin(entry, call=call)
+        if is_other:
+            self._forget(entry)
         return start
 
     def refit(self, *, call: int, same_format: bool = True) -> list[Event]:
@@ -300,14 +303,18 @@ class History:
         pointer = relative(str(entry) if entry == last else f"{entry}-{last}")
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
         position = self.apply(draft, call=call)
+        self._forget(entry)
+        self._refresh_view()
+        return position
+
+    def _forget(self, entry: int) -> None:
+        """Forget what strategies read of this entry and later ones."""
         readings = self.view.readings
         for key in [*readings]:
             if hasattr(readings[key], "forget"):
                 readings[key].forget(entry)
             else:
                 del readings[key]
-        self._refresh_view()
-        return position
 
     def restore(self, entries: Sequence[Entry], edits: Sequence[Edit], *, recount: bool = False) -> None:
         """Continue a stored session with the same view and repairs. ``recount``: the stored counts may be another

@@ -68,7 +68,7 @@ class View:
         *("_items", "_head", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
         *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "_payload", "_own_tools"),
-        *("_large", "_replies", "_summaries", "_newest_words", "_lasts"),
+        *("_large", "_replies", "_summaries", "_newest_words", "_lasts", "_changed"),
         "__weakref__",
     )
     items: Sequence[Item] = _read("_items")
@@ -124,6 +124,8 @@ class View:
         """How entries with a repair or a cut of their own are shown."""
         self._pinned: dict[int, tuple[Message, ...]] = {}
         self._lasts: dict[int, int] = {}
+        self._changed: dict[int, Message] = {}
+        """By entry, the newest version of a message that the caller changed."""
         """By first entry, the last one of the newest edit of several."""
         self._payload = -1
         self._restoring: set[str] = set()
@@ -153,9 +155,13 @@ class View:
         return [item.message for item in self._items]
 
     def raw_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
-        """Iterate over (entry, raw message) from entry ``first`` to ``last``, without withdrawn ones."""
+        """Iterate over (entry, raw message) from entry ``first`` to ``last``, without withdrawn ones; of a message
+        that the caller changed, its newest version."""
         entries = range(max(first, 0), min(last, self._last_entry) + 1)
-        return ((entry, self._log[entry].message) for entry in entries if entry not in self._withdrawn)
+        return ((entry, self._find_raw(entry)) for entry in entries if entry not in self._withdrawn)
+
+    def _find_raw(self, entry: int) -> Message:
+        return self._changed[entry] if entry in self._changed else self._log[entry].message
 
     def users_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
         """Iterate over the user's messages of ``raw_between`` that have a text, newest first, in time proportional
@@ -261,6 +267,7 @@ class View:
         same._replies, same._large = self._replies.copy(), self._large.copy()
         same._admitted, same._pinned = self._admitted.copy(), self._pinned.copy()
         same._summaries, same._lasts = self._summaries.copy(), self._lasts.copy()
+        same._changed = self._changed.copy()
         same._derived = {}
         return same
 
@@ -296,7 +303,18 @@ class View:
         if edit.kind in ("pinned", "payload"):
             self._pinned[edit.first] = edit.replacement
 
+    def _track_change(self, entry: int, message: Message) -> None:
+        self._changed[entry] = message
+        if (at := bisect_left(self._users, entry)) < len(self._users) and self._users[at] == entry:
+            self._said[at] = message
+        if self._newest_request and self._newest_request[0] == entry:
+            self._newest_request = entry, message
+        if self._newest_words and self._newest_words[0] == entry:
+            self._newest_words = entry, extract_words(message) or message
+
     def _track_edit(self, edit: Edit) -> None:
+        if edit.kind == "restated" and not edit.withdraws:
+            self._track_change(edit.first, edit.replacement[0])
         if edit.first < edit.last:
             self._lasts[edit.first] = edit.last
         if edit.first == edit.last and (edit.kind in ADMITTED or (edit.kind == "restated" and not edit.withdraws)):
@@ -380,7 +398,7 @@ def rebuild(
             view._last_entry = entry.index
             view._withdrawn.add(entry.index)
         else:
-            view._track(entry.message, entry.index)
+            view._track(view._changed.get(entry.index, entry.message), entry.index)
         if entry.index not in shown:
             view._push(view._make_item(entry.message, entry.tokens, entry=entry.index))
         elif (edit_here := shown[entry.index]) is not None:
