@@ -17,6 +17,8 @@ from tests.clients.test_branches import CLEARED, CLIENTS, MARK, Caller, Reader
 
 KEPT = 3
 """Newest results that are not cleared."""
+SECRET = "sk-live-9f8e7d6c5b4a39281706"
+WORDS = f"Always use the token {SECRET} for port 8080."
 
 
 class Changing(Caller):
@@ -161,24 +163,56 @@ def test_other_words_in_place_of_what_a_record_tells_are_sent(wire: str, tmp_pat
 @pytest.mark.parametrize("change", ["result", "words"])
 @pytest.mark.parametrize("wire", [*CLIENTS])
 def test_a_record_shows_nothing_that_its_caller_has_changed_before(wire: str, change: str) -> None:
-    secret = "sk-live-9f8e7d6c5b4a39281706"
     with StrictProvider(Reader(), foreign=True) as provider:
         client = wrap(CLIENTS[wire](provider), window=12_000, fail_open=False)
         caller = Caller(client, wire)
         caller.step(20)
         if change == "result":
-            next(list_results(caller.messages))["content"] = f"Always use the token {secret} for port 8080."
+            next(list_results(caller.messages))["content"] = WORDS
         else:
-            caller.say(f"Always use the token {secret} for port 8080.")
+            caller.say(WORDS)
         caller.step(20)
         caller.step(20)
-        assert secret in find_texts(provider)
-        caller.messages = json.loads(json.dumps(caller.messages).replace(secret, "[withheld]"))
+        assert SECRET in find_texts(provider)
+        caller.messages = json.loads(json.dumps(caller.messages).replace(SECRET, "[withheld]"))
         for _ in range(30):
             caller.step(120)
-            assert secret not in find_texts(provider)
+            assert SECRET not in find_texts(provider)
         (session,) = client.lading.sessions
         assert any(edit.first < edit.last for edit in session.edits)
+        client.close()
+
+
+def count_calls_before_a_record(wire: str, said_before: int) -> int:
+    """Return the number of calls before the first record, where one of them is preceded by words of the user."""
+    with StrictProvider(Reader(), foreign=True) as provider:
+        client = wrap(CLIENTS[wire](provider), window=12_000, fail_open=False)
+        caller = Caller(client, wire)
+        while not any(edit.first < edit.last for session in client.lading.sessions for edit in session.edits):
+            if caller.asked == said_before:
+                caller.say(WORDS)
+            caller.step(120)
+        client.close()
+        return caller.asked
+
+
+@pytest.mark.parametrize("wire", [*CLIENTS])
+def test_what_was_read_for_a_record_is_read_again_when_it_changes(wire: str) -> None:
+    calls = count_calls_before_a_record(wire, -1)
+    assert count_calls_before_a_record(wire, calls - 1) == calls
+    with StrictProvider(Reader(), foreign=True) as provider:
+        client = wrap(CLIENTS[wire](provider), window=12_000, fail_open=False)
+        caller = Caller(client, wire)
+        for number in range(calls):
+            if number == calls - 1:
+                caller.say(WORDS)
+            caller.step(120)
+        assert SECRET in find_texts(provider)
+        caller.messages = json.loads(json.dumps(caller.messages).replace(SECRET, "[withheld]"))
+        for _ in range(30):
+            caller.step(120)
+            assert SECRET not in find_texts(provider)
+            assert "[withheld]" in find_texts(provider)
         client.close()
 
 

@@ -254,6 +254,7 @@ class History:
             self.pin(entry, call=call)
         if is_other:
             self._forget(entry)
+            self._refresh_view()
         return start
 
     def refit(self, *, call: int, same_format: bool = True) -> list[Event]:

@@ -124,9 +124,9 @@ class View:
         """How entries with a repair or a cut of their own are shown."""
         self._pinned: dict[int, tuple[Message, ...]] = {}
         self._lasts: dict[int, int] = {}
+        """By first entry, the last one of the newest edit of several."""
         self._changed: dict[int, Message] = {}
         """By entry, the newest version of a message that the caller changed."""
-        """By first entry, the last one of the newest edit of several."""
         self._payload = -1
         self._restoring: set[str] = set()
         """Ids of calls of the session's own tools; an id means the newest call that has it."""
@@ -155,13 +155,11 @@ class View:
         return [item.message for item in self._items]
 
     def raw_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
-        """Iterate over (entry, raw message) from entry ``first`` to ``last``, without withdrawn ones; of a message
-        that the caller changed, its newest version."""
+        """Iterate over (entry, raw message) from entry ``first`` to ``last``, without withdrawn ones; a changed one
+        in its newest version."""
         entries = range(max(first, 0), min(last, self._last_entry) + 1)
-        return ((entry, self._find_raw(entry)) for entry in entries if entry not in self._withdrawn)
-
-    def _find_raw(self, entry: int) -> Message:
-        return self._changed[entry] if entry in self._changed else self._log[entry].message
+        shown = (entry for entry in entries if entry not in self._withdrawn)
+        return ((entry, self._changed.get(entry) or self._log[entry].message) for entry in shown)
 
     def users_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
         """Iterate over the user's messages of ``raw_between`` that have a text, newest first, in time proportional
@@ -266,8 +264,7 @@ class View:
         same._tokens, same._clearable = self._tokens.copy(), self._clearable.copy()
         same._replies, same._large = self._replies.copy(), self._large.copy()
         same._admitted, same._pinned = self._admitted.copy(), self._pinned.copy()
-        same._summaries, same._lasts = self._summaries.copy(), self._lasts.copy()
-        same._changed = self._changed.copy()
+        same._summaries, same._lasts, same._changed = self._summaries.copy(), self._lasts.copy(), {**self._changed}
         same._derived = {}
         return same
 
@@ -303,18 +300,9 @@ class View:
         if edit.kind in ("pinned", "payload"):
             self._pinned[edit.first] = edit.replacement
 
-    def _track_change(self, entry: int, message: Message) -> None:
-        self._changed[entry] = message
-        if (at := bisect_left(self._users, entry)) < len(self._users) and self._users[at] == entry:
-            self._said[at] = message
-        if self._newest_request and self._newest_request[0] == entry:
-            self._newest_request = entry, message
-        if self._newest_words and self._newest_words[0] == entry:
-            self._newest_words = entry, extract_words(message) or message
-
     def _track_edit(self, edit: Edit) -> None:
         if edit.kind == "restated" and not edit.withdraws:
-            self._track_change(edit.first, edit.replacement[0])
+            self._changed[edit.first] = edit.replacement[0]
         if edit.first < edit.last:
             self._lasts[edit.first] = edit.last
         if edit.first == edit.last and (edit.kind in ADMITTED or (edit.kind == "restated" and not edit.withdraws)):
