@@ -11,7 +11,7 @@ from lading.compaction.shell_commands import LOOKS
 _LABEL = re.compile(r"^[<\[]?(?i:(?:std)?(?:err(?:or)?|out(?:put)?))[:>\]]+\s*|</\w+>$")
 """Marks of a tool around an output."""
 _ERROR = re.compile(
-    r"(?:(?P<by>\[?(?:/\S*/|-)?(?:(?:ba|da|z|k|fi)?sh|fatal"
+    r"(?:(?P<by>\[?(?:/\S*/|-)?(?:(?:ba|da|z|k|fi)?sh|gzip|fatal"
     rf"|Error (?:from server|response)[^:]*|(?P<program>{LOOKS.pattern}|cd|xargs|sudo|git)(?: error\])? ?)):"
     r"(?: ?(?:-c|(?:line )?\d+|cd):)*"
     r"|(?=\S+: (?:cannot open|No such file or directory$|(?:Is|Not) a directory$|Permission denied$)))"
@@ -21,7 +21,7 @@ _REASON = re.compile(
     r"(?i:\b(?:no (?:such|matches)|denied|(?:is|not) a directory|can(?:not|'t)|could(?: not|n't)|does not exist"
     r"|not found|ambiguous)\b)"
 )
-_USAGE = re.compile(r"(?i:invalid|illegal|missing|unknown|un(?:recognized|matched|terminated)|not a git repo)")
+_USAGE = re.compile(r"(?i:invalid|illegal|missing|syntax|unknown|un(?:recognized|matched|terminated)|not a git)")
 _NAME = re.compile(r"[^\s'\"`‘’;|&()<>{},:=/\\]++(?=[/\\]*(?:[\s'\"`‘’;|&()<>{},:=]|$))")
 """A word, or the last part of a path."""
 _INSTEAD = re.compile(r"\|\|\s*(?:echo|printf)\s+(?:-\w+\s+)?(['\"]?)(.+?)\1\s*(?:[;|&)>]|$)")
@@ -29,7 +29,7 @@ _INSTEAD = re.compile(r"\|\|\s*(?:echo|printf)\s+(?:-\w+\s+)?(['\"]?)(.+?)\1\s*(
 _ANSWERS = re.compile(r"\b(?:[a-z]*grep|rg|ag|awk|fd|find|diff|which|ps|jq|git|kubectl|docker)\b")
 """Programs that end with 1 if they find nothing, or a difference."""
 _BESIDE = re.compile(
-    r"\W*(?:no output\W*|0 .*|(?:wall time|chunk id|duration|original token|total output)\b.*"
+    r"\W*(?:no output\W*|0\b.*|(?:wall time|chunk id|duration|original token|total output)\b.*"
     r"|(?:try|use|usage|git <|source line)\b.*)|\S*[$#>]|\(.*\)|\[.*\]",
     re.IGNORECASE,
 )
