@@ -77,7 +77,7 @@ def _load_language(name: str) -> Language:
     if not name:
         return Language()
     text = Path(__file__).with_name("languages").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    return convert(tomllib.loads(text), Language)
+    return convert(tomllib.loads(text), Language, str_keys=True)
 
 
 @cache

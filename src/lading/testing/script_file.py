@@ -46,7 +46,7 @@ def _asks_for_summary(seen: Seen) -> bool:
 def read_script(path: Path) -> ScriptFile:
     """Read a script. Raises InputError naming the place of what is wrong."""
     try:
-        script = convert(msgspec.json.decode(path.read_bytes()), ScriptFile)
+        script = convert(msgspec.json.decode(path.read_bytes()), ScriptFile, str_keys=True)
     except FileNotFoundError as error:
         raise InputError(f"There is no script {path}. Check the path.") from error
     except OSError as error:
