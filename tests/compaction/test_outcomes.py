@@ -136,6 +136,82 @@ def test_an_exit_code_of_zero_counts_more_than_what_is_printed(result: str) -> N
     assert read_outcome(ToolResult("c", (Text(result),), is_error=True), "command", shell=parse_command("x")).failed
 
 
+LABELLED = """Command: {command}
+Directory: (root)
+Output: {output}
+Error: {error}
+Exit Code: {code}
+Signal: {signal}
+Background PIDs: (none)
+Process Group PGID: 4711"""
+"""The layout in which some command-line agents give the result of a shell command."""
+
+
+def labelled(command: str, output: str, *, error: str = "(none)", code: str = "0", signal: str = "(none)") -> str:
+    """A result in that layout."""
+    return LABELLED.format(command=command, output=output, error=error, code=code, signal=signal)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm test",
+        "npm test 2>&1 | tail -5",
+        "cd api && npm ci; npm run build",
+        "git add -A; git commit -m fix",
+        "make build\nmake test",
+        "for f in a b; do cat $f; done",
+        "ls | wc -l",
+        "sed -i 's/a/b/' x.py; git diff --stat",
+    ],
+)
+def test_a_command_in_a_layout_of_labels_is_read_by_its_output(command: str) -> None:
+    for none in ("(none)", "none", "null", "(empty)"):
+        found = ended("command", labelled(command, "collected\n12 passed in 1.1s", error=none), command)
+        assert (found.failed, "PGID" in found.text, "none" in found.text) == (False, False, False)
+    assert ended("command", labelled(command, "collected\n12 rows"), "x; " + command).text == "12 rows"
+    assert not ended("command", labelled(command, "(empty)"), command).text
+
+
+@pytest.mark.parametrize("command", ["python load.py && ls", "cd data && python load.py --all"])
+def test_an_exit_code_of_zero_in_a_layout_of_labels_is_believed(command: str) -> None:
+    assert not ended("command", labelled(command, PRINTED), command).failed
+    assert ended("command", labelled(command, PRINTED), f"{command}; ls").failed
+    assert ended("command", labelled(command, PRINTED), f"{command} | tail").failed
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (labelled("x", "a\nhalf built", code="2"), "failed: half built"),
+        (labelled("x", "(empty)", code="2"), "failed: Exit Code: 2"),
+        (labelled("x", "error: no rule\nstopped", code="2"), "failed: error: no rule / stopped"),
+        (labelled("x", "(empty)", error="spawn x ENOENT", code="(none)"), "failed: Error: spawn x ENOENT"),
+        (labelled("x", "half", code="(none)", signal="SIGTERM"), "failed: half"),
+        (labelled("x", "(empty)", code="(none)", signal="9"), "failed: Signal: 9"),
+        ("Output: half built\nExit Code: 2\nProcess Group PGID: 3", "failed: half built"),
+        ("Output: all built\nProcess Group PGID: 3", "all built"),
+        ("Command: x\nDirectory: (root)\nStdout: built\nStderr: (empty)\nError: (none)\nExit Code: 0", "built"),
+        ("Command: x\nDirectory: (root)\nStdout: a\nStderr: b\nExit Code: 1\nSignal: 0", "failed: b"),
+    ],
+)
+def test_a_failure_in_a_layout_of_labels_is_told_by_its_own_words(result: str, text: str) -> None:
+    assert ended("command", result, "./run").text == text
+
+
+def test_a_look_in_a_layout_of_labels_is_read_by_its_output() -> None:
+    missing = "cat: a.py: No such file or directory"
+    found = ended("command", labelled("cat a.py", missing, code="1"), "cat a.py")
+    assert (found.failed, found.text) == (True, f"failed: {missing}")
+    assert not ended("command", labelled("grep x a.py", "(empty)", code="1"), "grep x a.py").failed
+
+
+@pytest.mark.parametrize("none", ["(none)", "none", "null", "(null)", "(empty)", "empty"])
+def test_an_error_that_is_none_is_no_error(none: str) -> None:
+    assert find_error_line(f"Error: {none}\nbuild error: {none}") == ""
+    assert find_error_line("Error: empty file") == "Error: empty file"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

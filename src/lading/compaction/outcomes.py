@@ -32,8 +32,8 @@ DEMAND_CHARS = 160
 DEMANDS_CHARS = 420
 _ERROR = re.compile(
     r"^\W{0,4}(?:error|fail(?:ed|ure)?|fatal|panic|traceback|npm err(?:or)?|not ok)\b"
-    r"(?!\w*[:=]?\s*(?:0|null|none|nil)\b)"
-    r"|\berror(?:\[?\s?\w{0,3}\d+\]?)?:\s*(?!(?:0|null|none|nil|false)\b)\S|(?-i:[A-Z]\w*(?:Error|Exception)):\s*\S"
+    r"(?!\w*[:=]?\s*(?:\(?(?:0|null|none|nil)\b|\(?empty\)?\s*$))"
+    r"|\berror(?:\[?\s?\w{0,3}\d+\]?)?:\s*(?!\(?(?:0|null|none|nil|false)\b|\(?empty\)?\s*$)\S|(?-i:[A-Z]\w*(?:Error|Exception)):\s*\S"
     r"|^(?!\s*(?:raise|except|throw)\b)\W*(?:\S+\s+)?\S*(?-i:Error|Exception)$"
     r"|command not found|No such file or directory|Permission denied|not recognized as"
     r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)?|returned code)[ :]+(?:code )?[1-9]\d{0,2}\b"
@@ -110,6 +110,11 @@ _PASSED = re.compile(r"\s*(?:[✓✔√]|PASS(?:ED)?\b|ok\b)")
 """Start of the line of a passed test: an error in it is part of the test's name."""
 _OUTPUTS = ("output", "stdout", "stderr")
 _CODES = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
+_LABELLED = re.compile(r"(?:Command: [\s\S]*?\nDirectory: .*\n)?(?:Output|Stdout):(?: |\n|$)", re.MULTILINE)
+"""Start of a result that is a list of labels."""
+_LABEL = re.compile(r"(Stderr|Error|Exit Code|Signal|Background PIDs|Process Group PGID): ?(.*)")
+"""A label behind the output."""
+_NONE = re.compile(r"\(?(?:none|null|empty|undefined)?\)?", re.IGNORECASE)
 _DEMAND = re.compile(r"\b(?:MUST|NEVER|ALWAYS|Always|Never|DO NOT|IMPORTANT|REQUIRED)\b")
 _PROSE = re.compile(r"\W{0,6}[^\W\d_][\w'`/.,-]*(?: [\w'`\"(/.,*-]+){4}")
 
@@ -213,8 +218,10 @@ def _keep_ends(text: str) -> str:
 
 
 def _unwrap(text: str) -> tuple[str, str | None]:
-    """Return the output and the exit code with its key, empty if it is zero, of a result that is JSON with both;
-    else the text and None."""
+    """Return the output and the exit code with its key, empty if it is zero, of a result that is JSON with both,
+    or a list of labels; else the text and None."""
+    if start := _LABELLED.match(text):
+        return _unwrap_labels(text[start.end() :])
     found = _load_object(text, MOST_READ_CHARS)
     inner = found.get("metadata")
     fields: dict[str, Any] = {**(inner if isinstance(inner, dict) else {}), **found}
@@ -223,6 +230,22 @@ def _unwrap(text: str) -> tuple[str, str | None]:
     if not printed or not codes:
         return text, None
     return "\n".join(filter(None, printed)), next((f"{key} {code}" for key, code in codes if code), "")
+
+
+def _unwrap_labels(text: str) -> tuple[str, str | None]:
+    """Return the output, with its errors, and the exit code of a result from its output on: what reports a failure
+    is returned as its code; None if there is no code."""
+    lines = text.rstrip().split("\n")
+    labels: dict[str, str] = {}
+    while lines and (found := _LABEL.fullmatch(lines[-1])):
+        labels[found[1]] = "" if _NONE.fullmatch(found[2]) else found[2]
+        lines.pop()
+    printed = ["" if _NONE.fullmatch("\n".join(lines)) else "\n".join(lines), labels.get("Stderr", "")]
+    error, code, signal = (labels.get(key, "") for key in ("Error", "Exit Code", "Signal"))
+    printed += [f"Error: {error}"] if error else []
+    failures = [("Exit Code", code), ("Signal", signal), ("Error", error)]
+    failure = next((f"{key}: {value}" for key, value in failures if value not in ("", "0")), None)
+    return "\n".join(filter(None, printed)), failure or ("" if code == "0" else None)
 
 
 def _load_object(text: str, most_chars: int) -> dict[str, Any]:
