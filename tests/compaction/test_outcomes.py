@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.compaction.actions import read_action
 from lading.compaction.outcomes import (
     _ERROR,
     _ERROR_WORDS,
@@ -15,7 +16,7 @@ from lading.compaction.outcomes import (
     read_outcome,
 )
 from lading.compaction.shell_commands import parse_command
-from lading.messages import Text, ToolResult
+from lading.messages import Text, ToolCall, ToolResult
 
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
@@ -23,9 +24,9 @@ REJECTED = (
 )
 
 
-def ended(kind: str, result: str, command: str = "") -> CallOutcome:
+def ended(kind: str, result: str, command: str = "", *, path: str = "") -> CallOutcome:
     """How a call of the kind with this result ended."""
-    return read_outcome(ToolResult("c", (Text(result),)), kind, shell=parse_command(command))
+    return read_outcome(ToolResult("c", (Text(result),)), kind, shell=parse_command(command), path=path)
 
 
 def test_of_many_demands_the_first_are_quoted() -> None:
@@ -136,6 +137,82 @@ def test_an_exit_code_of_zero_counts_more_than_what_is_printed(result: str) -> N
     assert read_outcome(ToolResult("c", (Text(result),), is_error=True), "command", shell=parse_command("x")).failed
 
 
+LABELLED = """Command: {command}
+Directory: (root)
+Output: {output}
+Error: {error}
+Exit Code: {code}
+Signal: {signal}
+Background PIDs: (none)
+Process Group PGID: 4711"""
+"""The layout in which some command-line agents give the result of a shell command."""
+
+
+def labelled(command: str, output: str, *, error: str = "(none)", code: str = "0", signal: str = "(none)") -> str:
+    """A result in that layout."""
+    return LABELLED.format(command=command, output=output, error=error, code=code, signal=signal)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm test",
+        "npm test 2>&1 | tail -5",
+        "cd api && npm ci; npm run build",
+        "git add -A; git commit -m fix",
+        "make build\nmake test",
+        "for f in a b; do cat $f; done",
+        "ls | wc -l",
+        "sed -i 's/a/b/' x.py; git diff --stat",
+    ],
+)
+def test_a_command_in_a_layout_of_labels_is_read_by_its_output(command: str) -> None:
+    for none in ("(none)", "none", "null", "(empty)"):
+        found = ended("command", labelled(command, "collected\n12 passed in 1.1s", error=none), command)
+        assert (found.failed, "PGID" in found.text, "none" in found.text) == (False, False, False)
+    assert ended("command", labelled(command, "collected\n12 rows"), "x; " + command).text == "12 rows"
+    assert not ended("command", labelled(command, "(empty)"), command).text
+
+
+@pytest.mark.parametrize("command", ["python load.py && ls", "cd data && python load.py --all"])
+def test_an_exit_code_of_zero_in_a_layout_of_labels_is_believed(command: str) -> None:
+    assert not ended("command", labelled(command, PRINTED), command).failed
+    assert ended("command", labelled(command, PRINTED), f"{command}; ls").failed
+    assert ended("command", labelled(command, PRINTED), f"{command} | tail").failed
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (labelled("x", "a\nhalf built", code="2"), "failed: half built"),
+        (labelled("x", "(empty)", code="2"), "failed: Exit Code: 2"),
+        (labelled("x", "error: no rule\nstopped", code="2"), "failed: error: no rule / stopped"),
+        (labelled("x", "(empty)", error="spawn x ENOENT", code="(none)"), "failed: Error: spawn x ENOENT"),
+        (labelled("x", "half", code="(none)", signal="SIGTERM"), "failed: half"),
+        (labelled("x", "(empty)", code="(none)", signal="9"), "failed: Signal: 9"),
+        ("Output: half built\nExit Code: 2\nProcess Group PGID: 3", "failed: half built"),
+        ("Output: all built\nProcess Group PGID: 3", "all built"),
+        ("Command: x\nDirectory: (root)\nStdout: built\nStderr: (empty)\nError: (none)\nExit Code: 0", "built"),
+        ("Command: x\nDirectory: (root)\nStdout: a\nStderr: b\nExit Code: 1\nSignal: 0", "failed: b"),
+    ],
+)
+def test_a_failure_in_a_layout_of_labels_is_told_by_its_own_words(result: str, text: str) -> None:
+    assert ended("command", result, "./run").text == text
+
+
+def test_a_look_in_a_layout_of_labels_is_read_by_its_output() -> None:
+    missing = "cat: a.py: No such file or directory"
+    found = ended("command", labelled("cat a.py", missing, code="1"), "cat a.py")
+    assert (found.failed, found.text) == (True, f"failed: {missing}")
+    assert not ended("command", labelled("grep x a.py", "(empty)", code="1"), "grep x a.py").failed
+
+
+@pytest.mark.parametrize("none", ["(none)", "none", "null", "(null)", "(empty)", "empty"])
+def test_an_error_that_is_none_is_no_error(none: str) -> None:
+    assert find_error_line(f"Error: {none}\nbuild error: {none}") == ""
+    assert find_error_line("Error: empty file") == "Error: empty file"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -235,6 +312,123 @@ def test_a_file_that_could_not_be_read_was_not_read() -> None:
     for text in ("File not found: x.py", "ENOENT: no such file or directory, open 'x.py'", "File does not exist."):
         assert ended("read", text).failed
     assert not ended("read", "import os\n# File not found").failed
+
+
+UNREAD = [
+    ("[Errno 2] No such file or directory: '{}'", "[Errno 2] No such file"),
+    ("[Errno 21] Is a directory: 'src'", "Is a directory"),
+    ("Error calling tool 'read_file': [Errno 13] Permission denied: '{}'", "Permission denied"),
+    ("Error executing tool read_file: [Errno 2] No such file or directory: '{}'", "No such file"),
+    ("An error occurred while running the tool. Please try again. Error: [Errno 2] Gone: '{}'", "[Errno 2] Gone"),
+    ("Error: FileNotFoundError(2, 'No such file or directory')\n Please fix your mistakes.", "FileNotFoundError(2"),
+    (
+        "Error executing tool 'read' with kwargs {{'path': '{}', 'more': 'x'}} with error:\n"
+        " [Errno 2] No such file: '{}'\n Please fix the error and try again.",
+        "[Errno 2] No such file",
+    ),
+    ("The path {} does not exist. Please provide a valid path.", "does not exist"),
+    ("The file {} does not exist.", "does not exist"),
+    ("File '{}' was not found", "was not found"),
+    ("Access denied - path outside allowed directories: /w/{} not in /srv", "Access denied - path outside"),
+    ("EISDIR: illegal operation on a directory, read", "EISDIR: illegal"),
+    ("Error: EACCES: permission denied, open '/w/{}'", "EACCES"),
+    ("EACCES: permission denied, open '/w/{}'", "EACCES"),
+    ("<tool_use_error>File does not exist.</tool_use_error>", "File does not exist"),
+    ("<error>Read was blocked</error>", "Read was blocked"),
+    ("<file><path>{}</path><error>File not found: {}</error></file>", "File not found"),
+    (
+        "The tool execution failed with the following error:\n<error>\nError reading file: ENOENT: no such file\n"
+        "</error>",
+        "ENOENT",
+    ),
+    ("File content (31234 tokens) exceeds maximum allowed tokens (25000).", "exceeds maximum"),
+    ('{{"error": "File not found: {}"}}', "File not found"),
+    ('{{"error": {{"code": "ENOENT", "message": "no such file: {}"}}}}', "no such file"),
+    ('{{\n  "success": false,\n  "message": "File not found"\n}}', "File not found"),
+    ('{{"status": "error", "error_message": "File {} not found"}}', "not found"),
+]
+
+
+@pytest.mark.parametrize(("answer", "says"), UNREAD)
+def test_a_read_that_is_answered_by_an_error_failed(answer: str, says: str) -> None:
+    path = "src/config.py"
+    found = ended("read", answer.replace("{}", path).replace("{{", "{").replace("}}", "}"), path=path)
+    assert found.failed
+    assert found.text.startswith("failed: ")
+    assert says in found.text
+
+
+@pytest.mark.parametrize(("answer", "says"), UNREAD)
+def test_a_file_that_starts_with_such_an_error_was_read(answer: str, says: str) -> None:
+    path = "src/config.py"
+    text = answer.replace("{}", path).replace("{{", "{").replace("}}", "}")
+    assert says in text
+    for more in ("\nand\nmore\nlines\n", "\n\n12:00 started\n12:01 stopped\n", f"\n{text}\n{text}\n{text}"):
+        assert not ended("read", text + more, path=path).failed
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ('{"error": "not found", "status": "failed"}', "data/answer.json"),
+        ('{"content": "x = 1", "error": null}', "a.py"),
+        ('{"errors": []}', "a.py"),
+        ("false", "flag.txt"),
+        ("", "empty.txt"),
+        ("Error handling\n\nfailed: see below", "docs/guide.md"),
+        ("Errors of tools are listed.", "docs/guide.md"),
+        ("raise FileNotFoundError(path)", "a.py"),
+        ("     1\tError: ENOENT: no such file", "one.log"),
+        ("ERRORS = 3", "a.py"),
+        ("<errors>none</errors>", "a.xml"),
+    ],
+)
+def test_a_short_file_about_errors_was_read(text: str, path: str) -> None:
+    found = ended("read", text, path=path)
+    assert (found.failed, found.text) == (False, "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "文件不存在: {}",
+        "ファイルが見つかりません: {}",
+        "Datei nicht gefunden: {}",
+        "Le fichier « {} » est introuvable.",
+        "Datei {} nicht gefunden (os error 2)",
+    ],
+)
+def test_an_answer_that_names_the_file_that_was_to_be_read_is_shown(answer: str) -> None:
+    for path, named in (
+        ("src/config.py", "src/config.py"),
+        ("src/config.py", "/w/src/config.py"),
+        ("a/b.md", "b.md"),
+    ):
+        found = ended("read", answer.format(named), path=path)
+        assert (found.failed, found.text) == (False, answer.format(named))
+        call = ToolCall("c", "read_file", json.dumps({"path": path}))
+        act = read_action(call, ToolResult("c", (Text(answer.format(named)),)))
+        assert act.brief == f"read_file {path}: {answer.format(named)}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# config.py",
+        "// src/config.py",
+        "from config import config.py",
+        "run('src/config.py')",
+        "path = src/config.py",
+        "1: see src/config.py",
+        "     1\tsee src/config.py",
+        "see src/config.py\nand more",
+        f"see src/config.py {'and more ' * 30}",
+        "see config.python",
+        "",
+    ],
+)
+def test_code_and_text_that_names_its_file_is_not_shown(text: str) -> None:
+    assert ended("read", text, path="src/config.py").text == ""
 
 
 @pytest.mark.parametrize("text", [REJECTED, "[Request interrupted by user for tool use]", "User denied permission"])

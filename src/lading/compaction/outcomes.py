@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from posixpath import basename
 from typing import Any
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from lading.compaction.excerpts import (
 from lading.compaction.looks import Look, find_codes, read_look
 from lading.compaction.record_lines import quote
 from lading.compaction.shell_commands import Command
+from lading.compaction.unread import REFUSED, find_read_error, is_notice
 from lading.messages import ToolResult
 from lading.shrink.logs import find_error
 
@@ -32,8 +34,8 @@ DEMAND_CHARS = 160
 DEMANDS_CHARS = 420
 _ERROR = re.compile(
     r"^\W{0,4}(?:error|fail(?:ed|ure)?|fatal|panic|traceback|npm err(?:or)?|not ok)\b"
-    r"(?!\w*[:=]?\s*(?:0|null|none|nil)\b)"
-    r"|\berror(?:\[?\s?\w{0,3}\d+\]?)?:\s*(?!(?:0|null|none|nil|false)\b)\S|(?-i:[A-Z]\w*(?:Error|Exception)):\s*\S"
+    r"(?!\w*[:=]?\s*(?:\(?(?:0|null|none|nil)\b|\(?empty\)?\s*$))"
+    r"|\berror(?:\[?\s?\w{0,3}\d+\]?)?:\s*(?!\(?(?:0|null|none|nil|false)\b|\(?empty\)?\s*$)\S|(?-i:[A-Z]\w*(?:Error|Exception)):\s*\S"
     r"|^(?!\s*(?:raise|except|throw)\b)\W*(?:\S+\s+)?\S*(?-i:Error|Exception)$"
     r"|command not found|No such file or directory|Permission denied|not recognized as"
     r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)?|returned code)[ :]+(?:code )?[1-9]\d{0,2}\b"
@@ -54,12 +56,6 @@ _ERROR_WORDS = (
 """Each ASCII line in which ``_ERROR`` finds something contains one of them, in any case."""
 _TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
 _CELL_TRACE = re.compile(r"^.{0,200}Traceback \(most recent call last\)", re.MULTILINE)
-_REFUSED = re.compile(
-    r"\W{0,4}(?:(?:\w+\.)*\w*error|exception|fail(?:ed|ure)|fatal)\s?[:!]"
-    r"|(?:\w+\.)*(?:errors?|exceptions?)\.(?-i:[A-Z])\w*:",
-    re.IGNORECASE,
-)
-"""Start of the answer of a tool that did not do what it was asked for."""
 _NOT_DONE = re.compile(
     r"\bnot found\b|\bno (?:match(?:es)?|changes?|occurrences?)\b|\b(?:does not|doesn't|already) exists?\b"
     r"|\btimed out\b|\b(?:failed|unable) to\b|\bexecution failed\b|\bnew syntax error"
@@ -79,12 +75,6 @@ _DONE = re.compile(
     r"|\bhas been (?:updated|edited|created|written|saved|changed|modified|deleted)\b(?! since)",
     re.IGNORECASE,
 )
-_NOT_READ = re.compile(
-    r"(?:file|path|directory)\b.{0,300}(?:not found|does not exist|doesn't exist)|ENOENT\b|no such file"
-    r"|permission denied|(?:failed|unable) to (?:read|open)|(?:cannot|could not) (?:read|open|access)",
-    re.IGNORECASE,
-)
-"""Start of the one line that replaces an unreadable file."""
 _INTERRUPTED = re.compile(
     r"\W*+(?:(?:the )?(?:request interrupted by|user (?:denied|declined|rejected|doesn't want|does not want))"
     r"|(?:\w++ )?(?:cancel+ed|interrupted|aborted|rejected|denied|declined) by (?:the )?user\b)",
@@ -94,7 +84,7 @@ _INTERRUPTED = re.compile(
 _STOPPED = re.compile(
     r"\A\W?(?:cancel+ed|interrupted|aborted|skipped|rejected|denied)\b"
     r"|\b(?:command|tool|call|execution|operation|user)\b.{0,40}\b(?:cancel+ed|interrupted|aborted|skipped|rejected"
-    r"|denied|declined)\b",
+    r"|(?<!permission )denied|declined)\b",
     re.IGNORECASE,
 )
 """Found in a short answer to a call that was not carried out."""
@@ -110,6 +100,11 @@ _PASSED = re.compile(r"\s*(?:[✓✔√]|PASS(?:ED)?\b|ok\b)")
 """Start of the line of a passed test: an error in it is part of the test's name."""
 _OUTPUTS = ("output", "stdout", "stderr")
 _CODES = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
+_LABELLED = re.compile(r"(?:Command: [\s\S]*?\nDirectory: .*\n)?(?:Output|Stdout):(?: |\n|$)", re.MULTILINE)
+"""Start of a result that is a list of labels."""
+_LABEL = re.compile(r"(Stderr|Error|Exit Code|Signal|Background PIDs|Process Group PGID): ?(.*)")
+"""A label behind the output."""
+_NONE = re.compile(r"\(?(?:none|null|empty|undefined)?\)?", re.IGNORECASE)
 _DEMAND = re.compile(r"\b(?:MUST|NEVER|ALWAYS|Always|Never|DO NOT|IMPORTANT|REQUIRED)\b")
 _PROSE = re.compile(r"\W{0,6}[^\W\d_][\w'`/.,-]*(?: [\w'`\"(/.,*-]+){4}")
 
@@ -131,7 +126,7 @@ class CallOutcome(Struct, frozen=True, gc=False):
     demands: str = ""
     """The demands of a document, quoted."""
     is_partial: bool = False
-    """A look that shows only a part: the text is the error of the rest."""
+    """A look that shows only a part: the text is the error of the rest. Or a read whose answer may be a refusal."""
 
 
 CELL = "cell"
@@ -139,8 +134,8 @@ CELL = "cell"
 NO_RESULT = CallOutcome("no result", ran=False)
 
 
-def read_outcome(result: ToolResult | None, kind: str, *, shell: Command) -> CallOutcome:
-    """Read the outcome of a call of this kind (``Action.kind``)."""
+def read_outcome(result: ToolResult | None, kind: str, *, shell: Command, path: str = "") -> CallOutcome:
+    """Read the outcome of a call of this kind (``Action.kind``); ``path``: the file that it reads."""
     if result is None:
         return NO_RESULT
     text, code = _unwrap(result.text) if kind in ("command", "edit") else (result.text, None)
@@ -156,13 +151,15 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Cal
     if not ran and not result.is_error:
         return CallOutcome(quote(clip(text, OUTCOME_CHARS)), ran=False)
     is_error = look.failed if look.error or look.code else result.is_error or bool(code)
-    error = "" if is_zero else _find_error(kind, ends, shell, is_error=is_error)
+    error = "" if is_zero else _find_error(kind, ends, shell, path=path, is_error=is_error)
     error = error or ("" if text.strip() or not is_error else code or "")
     failed = is_error or bool(error)
     is_data = kind in ("", CELL) and not failed
     shown = "" if is_data else _describe(kind, text, error, shell=shell, failed=failed)
     shown = f"{'failed: ' if failed else ''}{clip(look.error, OUTCOME_CHARS)}" if look.error else shown
     shown, full = _describe_data(text) if is_data else (shown, "")
+    is_unclear = kind == "read" and not failed and is_notice(text, path)
+    shown = collapse_spaces(text) if is_unclear else shown
     passed = kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None
     return CallOutcome(
         quote(shown),
@@ -172,7 +169,7 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Cal
         passed=passed,
         is_hidden=kind == "command" and shell.hides_end and not (failed or passed),
         demands=quote(quote_demands(ends)) if kind == "read" or shell.only_looks else "",
-        is_partial=bool(look.error) and not failed,
+        is_partial=is_unclear or (bool(look.error) and not failed),
     )
 
 
@@ -213,8 +210,10 @@ def _keep_ends(text: str) -> str:
 
 
 def _unwrap(text: str) -> tuple[str, str | None]:
-    """Return the output and the exit code with its key, empty if it is zero, of a result that is JSON with both;
-    else the text and None."""
+    """Return the output and the exit code with its key, empty if it is zero, of a result that is JSON with both,
+    or a list of labels; else the text and None."""
+    if start := _LABELLED.match(text):
+        return _unwrap_labels(text[start.end() :])
     found = _load_object(text, MOST_READ_CHARS)
     inner = found.get("metadata")
     fields: dict[str, Any] = {**(inner if isinstance(inner, dict) else {}), **found}
@@ -223,6 +222,22 @@ def _unwrap(text: str) -> tuple[str, str | None]:
     if not printed or not codes:
         return text, None
     return "\n".join(filter(None, printed)), next((f"{key} {code}" for key, code in codes if code), "")
+
+
+def _unwrap_labels(text: str) -> tuple[str, str | None]:
+    """Return the output, with its errors, and the exit code of a result from its output on: what reports a failure
+    is returned as its code; None if there is no code."""
+    lines = text.rstrip().split("\n")
+    labels: dict[str, str] = {}
+    while lines and (found := _LABEL.fullmatch(lines[-1])):
+        labels[found[1]] = "" if _NONE.fullmatch(found[2]) else found[2]
+        lines.pop()
+    printed = ["" if _NONE.fullmatch("\n".join(lines)) else "\n".join(lines), labels.get("Stderr", "")]
+    error, code, signal = (labels.get(key, "") for key in ("Error", "Exit Code", "Signal"))
+    printed += [f"Error: {error}"] if error else []
+    failures = [("Exit Code", code), ("Signal", signal), ("Error", error)]
+    failure = next((f"{key}: {value}" for key, value in failures if value not in ("", "0")), None)
+    return "\n".join(filter(None, printed)), failure or ("" if code == "0" else None)
 
 
 def _load_object(text: str, most_chars: int) -> dict[str, Any]:
@@ -243,22 +258,22 @@ def _is_refusal(text: str) -> bool:
     return is_denied or only_errors or bool(found.get("error")) or found.get("status") in ("error", "failed")
 
 
-def _find_error(kind: str, text: str, shell: Command, *, is_error: bool) -> str:
+def _find_error(kind: str, text: str, shell: Command, *, path: str, is_error: bool) -> str:
     """Return the line that reports the failure; empty if none does. Few tools mark an error as one."""
     if is_error or (kind == "command" and not shell.only_looks):
         return find_error_line(text, echoed=shell.text)
-    line, _, more = text.lstrip().partition("\n")
+    line = text.lstrip().partition("\n")[0]
+    if kind == "read":
+        is_object = line[:1] == "{" and _is_refusal(text) and (not path.endswith("json") or basename(path) in text)
+        return _describe_data(text)[0] if is_object else find_read_error(text)
     if kind == "edit":
-        is_denied = _REFUSED.match(line) or (_NOT_DONE.search(line[:400]) and not _DONE.search(line[:400]))
+        is_denied = REFUSED.match(line) or (_NOT_DONE.search(line[:400]) and not _DONE.search(line[:400]))
         return line.strip() if _is_refusal(text) or (is_denied and line[:1] != "{") else ""
     if kind == CELL and (trace := _CELL_TRACE.search(text)):
         return find_error_line(text[trace.start() :]) or _find_last_line(text)
     if kind in ("", CELL) and _is_refusal(text) and line[:1] == "{":
         return _describe_data(text)[0]
-    # A file may begin with such a line.
-    is_refusal = kind != "command" and not (kind == "read" and more.strip()) and _REFUSED.match(line)
-    is_refusal = is_refusal or (kind == "read" and not more.strip() and _NOT_READ.match(line))
-    return line.strip() if is_refusal else ""
+    return line.strip() if kind != "command" and REFUSED.match(line) else ""
 
 
 def _describe(kind: str, text: str, error: str, *, shell: Command, failed: bool) -> str:
@@ -273,7 +288,7 @@ def _describe(kind: str, text: str, error: str, *, shell: Command, failed: bool)
         return ""
     if not failed and "\n" not in text.strip():
         return _describe_data(text)[0]
-    last = _find_last_line(text)
+    last = (find_read_error(text) if kind == "read" else "") or _find_last_line(text)
     ending = clip(error or last, OUTCOME_CHARS)
     # The values of an answer in JSON are the error.
     if error and last and error != last and text.lstrip()[:1] != "{":
