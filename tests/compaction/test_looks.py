@@ -86,6 +86,10 @@ WORDINGS = [
     ("cat {} 2>/dev/null || echo MISSING", "MISSING"),
     ("ls {} 2>/dev/null || echo 'no such folder'", "no such folder"),
     ("cat {} b{}", "cat: {}: No such file or directory\ncat: b{}: No such file or directory"),
+    ("for f in {} b{}; do cat $f; done", "cat: {}: No such file or directory\ncat: b{}: No such file or directory"),
+    ("for f in {} ; do\n  head -20 \"$f\"\ndone", "head: cannot open '{}' for reading: No such file or directory"),
+    ("ls x | while IFS= read -r f; do wc -l {}/$f; done", "wc: {}/a.py: No such file or directory"),
+    ("if [ -d src ]; then ls {}; fi", "ls: cannot access '{}': No such file or directory"),
     ("cat {}", "cat: {}: Datei oder Verzeichnis nicht gefunden"),
     ("cat {}", "cat: {}: 没有那个文件或目录"),
 ]  # fmt: skip
@@ -195,6 +199,17 @@ def test_a_search_without_hits_did_not_fail(command: str, wrapper: str) -> None:
         ("kubectl logs web", "Error: the queue is full\nError: the queue is full"),
         ("git log -1 --format=%s", "fatal: the word in our messages"),
         ("cat a.py; ls", ""),
+        ("for f in a.log b.log; do tail -3 $f; done", "Error: the queue is full\nError: the queue is full"),
+        (
+            'for f in $(ls src); do echo "== $f"; cat src/$f; done',
+            "== a.py\nraise Error: no such thing\n== b.py\nx",
+        ),
+        ("while read -r f; do cat $f; done < list.txt", "Error: the queue is full\nfatal: no"),
+        ("find . -name '*.log' | while read f; do grep -c Error $f; done", "Error: 3\nError: 2"),
+        ("if test -f a.log; then tail a.log; else echo none; fi", "Error: the queue is full"),
+        ("[ -f a.log ] && cat a.log", "Error: the queue is full"),
+        ("{ cat a.log; echo; cat b.log; }", "Error: the queue is full\nfatal: no"),
+        ("(cd logs && cat a.log)", "Error: the queue is full\nfatal: no"),
         ("grep -o '[^ ]*: Permission denied$' find.log", "./root: Permission denied"),
         ("grep sort: conf.yml", "sort: conf\nsort: by name"),
         ("file a.py less", "a.py: Python script\nless: directory"),
@@ -218,6 +233,72 @@ def test_a_look_that_shows_a_part_says_what_it_does_not_show(place: int, wrapper
         assert not act.failed
         assert act.brief == act.detail == f"{act.short}: {error}"
     assert "failed" not in "\n".join(written(ran(command, result)))
+
+
+WRITERS = ["sed -i 's/1/2/' {}", "perl -pi -e 's/1/2/' {}", "echo 'x = 1' >> {}", "cat > {} <<'E'\nx = 1\nE"]
+SHOWN = ["cat {}", "sed -n 1,9p {}", "git diff {}", "grep -n Error {}", "tail -3 b.log"]
+
+
+@pytest.mark.parametrize("look", SHOWN)
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("between", [" && ", "; ", " && cd .. && "])
+def test_what_is_shown_of_a_changed_file_did_not_make_the_change_fail(writer: str, look: str, between: str) -> None:
+    behind = "\n" if "<<" in writer else between
+    command = f"{fill(writer, 'src/a.py')}{behind}{fill(look, 'src/a.py')}"
+    for result in ("Error: the queue is full\nfatal: no", "3: Error: no\n\nExit code: 0", "1 failed, 3 errors"):
+        act = acted("bash", {"command": command}, result)
+        assert (act.edits, act.failed, act.ended.is_made, act.ended.passed) == (True, False, True, False)
+    gone = "cat: gone.py: No such file or directory"
+    act = acted("bash", {"command": f"{command}; cat gone.py"}, f"x = 1\n{gone}")
+    assert (act.failed, act.ended.is_made, act.brief) == (False, True, f"{act.short}: {gone}")
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("sed -i 's/1/2/' {}; cat b.py", "sed: can't read {}: No such file or directory"),
+        ("sed -i 's/1/2' {}; cat b.py", "sed: -e expression #1, char 5: unterminated `s' command"),
+        ("perl -pi -e 's/1/2/' {}; cat b.py", "Can't open {}: No such file or directory"),
+        ("echo x >> {}; cat b.py", "bash: line 1: {}: Permission denied"),
+        ("echo x >> {}; cat b.py", "-bash: {}: Read-only file system"),
+        ("cp {} c.py; cat b.py", "cp: cannot stat '{}': No such file or directory"),
+        ("mv {} c.py; cat b.py", "mv: cannot stat '{}': No such file or directory"),
+        ("mkdir {}; cat b.py", "mkdir: cannot create directory ‘{}’: File exists"),
+        ("touch {}; cat b.py", "touch: cannot touch '{}': Permission denied"),
+        ("rm {}; cat b.py", "rm: cannot remove '{}': No such file or directory"),
+        ("git add {}; git status", "fatal: pathspec '{}' did not match any files"),
+        ("tee {} < c.py; cat b.py", "tee: {}: Permission denied"),
+    ],
+)
+def test_a_change_that_was_not_made_failed_whatever_is_shown_behind_it(command: str, error: str) -> None:
+    for path in ("src/old_names.py", "Makefile"):
+        for shown in ("", CONTENT * 3):
+            act = acted("bash", {"command": fill(command, path)}, f"{fill(error, path)}\n{shown}")
+            assert (act.failed, act.ended.is_made) == (True, False)
+            assert f": failed: {fill(error, path)[:60]}" in act.brief
+    act = acted("bash", {"command": fill(command, "a.py")}, "raise Error: no\nError: the queue is full")
+    assert (act.failed, act.ended.is_made) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_made"),
+    [
+        ("sed -i 's/1/2/' a.py && pytest a.py", True),
+        ("cd app && sed -i 's/1/2/' a.py; make", True),
+        ("cat > a.py <<'E'\nx = 1\nE\npython a.py", True),
+        ("pytest a.py && sed -i 's/1/2/' a.py", False),
+        ("make; sed -i 's/1/2/' a.py", False),
+    ],
+)
+def test_a_file_is_changed_where_what_comes_behind_it_fails(command: str, is_made: bool) -> None:
+    for result in ("FAILED a.py::test_one\n1 failed", "a.py:3: SyntaxError: invalid syntax\nExit code: 1"):
+        lines = written(ran(command, result))
+        assert (lines[-2] == "Files changed: a.py (#0)") is is_made
+        assert lines[-1].startswith("Failing at the end: ")
+    gone = (
+        "sed: can't read a.py: No such file or directory" if "sed" in command else "bash: a.py: Permission denied"
+    )
+    assert not written(ran(command, f"{gone}\n1 failed"))[-2].startswith("Files changed")
 
 
 def test_a_failed_look_shares_no_line_and_is_no_failure_of_the_work() -> None:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from lading.compaction.call_kinds import (
     CHECKS,
@@ -26,9 +25,11 @@ from lading.compaction.call_kinds import (
     list_places,
     split_name,
 )
+from lading.compaction.checks import ShellStep, make_up, read_statements, read_tool_check
 from lading.compaction.clearing import label_tool
 from lading.compaction.excerpts import clip, collapse_spaces, join_fitting, join_pair, read_values
 from lading.compaction.outcomes import CELL, NO_RESULT, CallOutcome, read_outcome
+from lading.compaction.places import ShellState
 from lading.compaction.record_lines import quote
 from lading.compaction.shell_commands import MOST_COMMAND_CHARS, parse_command
 from lading.messages import ToolCall, ToolResult
@@ -51,13 +52,6 @@ LOOK = "look"
 _COMMANDS = frozenset(["command", "cmd", "script", "shell_command"])
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -\w*c ")
 _SETTING = re.compile(r"-?\d[\d.]*|true|false")
-_FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b(?![\w./-])")
-_NARROW = re.compile(
-    r"::\S+|(?<!\S)(?:-k|-t|--?run|--grep|--filter|--lf|--last-failed|--testNamePattern|--testPathPattern"
-    r"|--ignore|--deselect|--exclude|--skip|(?<!python )(?<!python3 )-m)\b(?:[= ](?:'[^']*'|\"[^\"]*\"|\S+))?"
-)
-_PROGRAM = re.compile(r"(?:^|[\s/])([a-z][\w-]*)(?=\s|$)")
-_LAUNCHERS = frozenset(["python", "python3", "cd", "npx", "npm", "uv", "poetry", "run", "sudo", "time"])
 _VERB = re.compile(r"[A-Za-z_]{1,20}")
 
 
@@ -77,10 +71,11 @@ class Action(Struct, frozen=True, gc=False):
     """edit, command, look (a command that only shows existing data), read, or empty for data."""
     changes: bool = False
     """Whether it is a command that changes something (``Command.changes``), and no check."""
-    files: tuple[str, ...] = ()
-    """The files that a command names."""
+    statements: tuple[ShellStep, ...] = ()
+    """The checks of a command, each with its place, and its moves to other places."""
     place: str = ""
     """Where a command runs, or the file of an edit is, as far as arguments beside these say it."""
+    state: ShellState = ShellState()
     subject: str = ""
     """Equal for calls that do the same; without the trailing filters of a command."""
 
@@ -120,10 +115,6 @@ class Action(Struct, frozen=True, gc=False):
         """The line in full."""
         return _join(self.short, self.change, self.ended.text, self.ended.demands, self.media)
 
-    def within(self, folder: str) -> Action:
-        """Return the call as one that is made in this folder."""
-        return replace(self, place=f"{self.place} {folder}", subject=self.subject + _bracket([("cd", folder)]))
-
     def write_forms(self) -> Iterator[tuple[str, float]]:
         """Yield the line from short to full, each form with the worth of one of its tokens."""
         if self.failed:
@@ -162,6 +153,8 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
     places = list_places(given) if kind in ("edit", "command") else []
     place = join_fitting(itertools.starmap(join_pair, places), TARGET_CHARS)
     repeated = shell.runs or " ".join([*paths, *(value for _, value in (() if edits else others))])
+    repeated = repeated[:MOST_COMMAND_CHARS]
+    checks = read_statements(shell.statements) if command else read_tool_check(call.name, repeated)
     read_as = CELL if kind == "" and any(key == "code" for key, _ in pairs) else kind
     return Action(
         tool=quote(tool),
@@ -172,9 +165,9 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
         paths=paths if kind in ("edit", "read") else (_shorten_path(shell.path),) if shell.path else (),
         kind=LOOK if kind == "command" and shell.only_looks else kind,
         changes=kind == "command" and shell.changes and not _is_check(command, words),
-        files=tuple(_FILE.findall(repeated[:MOST_COMMAND_CHARS])) if kind == "command" else (),
+        statements=checks if kind == "command" else (),
         place=place,
-        subject=collapse_spaces(f"{tool} {repeated[:MOST_COMMAND_CHARS]}{_bracket(places)}"),
+        subject=collapse_spaces(f"{tool} {repeated}{_bracket(places)}"),
     )
 
 
@@ -185,29 +178,17 @@ def _is_check(command: str, words: frozenset[str]) -> bool:
 
 
 def _bracket(places: Sequence[tuple[str, str]]) -> str:
-    # No word of it is taken for a program.
     return " [" + ";".join(f"{key}={'_'.join(value.split())}" for key, value in places) + "]" if places else ""
 
 
 def covers(passed: Action, failed: Action) -> bool:
-    """Return whether a successful call makes up for a failed one: an edit of the same files, or a passing check by
-    the same program of at least the same files."""
+    """Return whether a successful call makes up for a failed one: an edit of the same files, or a check that
+    passed."""
     if passed.place != failed.place:
         return False
     if failed.kind == "edit":
         return passed.edits and {*failed.paths} <= {*passed.paths}
-    if not passed.ended.passed or not failed.files or not {*failed.files} <= {*passed.files}:
-        return False
-    if not {*_NARROW.findall(passed.subject)} <= {*_NARROW.findall(failed.subject)}:
-        return False
-    ran, before = _find_programs(passed), _find_programs(failed)
-    return not ran.isdisjoint(before) or (not before and passed.tool == failed.tool)
-
-
-def _find_programs(act: Action) -> frozenset[str]:
-    """Return the programs that a check runs; all test runners count as one, and so do test tools."""
-    words = {*_PROGRAM.findall(act.subject[len(act.tool) :])} - _LAUNCHERS | (split_name(act.tool) & CHECKS)
-    return frozenset("test" if "test" in word else word for word in words)
+    return passed.ended.passed and make_up(passed.statements, failed.statements)
 
 
 def merge(actions: Sequence[Action]) -> str:

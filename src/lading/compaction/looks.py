@@ -1,25 +1,29 @@
-"""Find errors of its own programs, and exit codes, in the result of a command that only shows existing data. A file
-that it shows may contain the same words, so an error must name what the command names."""
+"""Find errors of its own programs, and exit codes, in the result of a command that shows existing data. A file that
+it shows may contain the same words, so an error must name what the command names."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from posixpath import basename
 from typing import NamedTuple
 
-from lading.compaction.shell_commands import LOOKS
+from lading.compaction.shell_commands import LOOKS, WRITES, Command
 
 _LABEL = re.compile(r"^[<\[]?(?i:(?:std)?(?:err(?:or)?|out(?:put)?))[:>\]]+\s*|</\w+>$")
 """Marks of a tool around an output."""
+_PROGRAMS = f"{LOOKS.pattern}|{WRITES.pattern}|cd|perl|xargs|sudo|git"
 _ERROR = re.compile(
     r"(?:(?P<by>\[?(?:/\S*/|-)?(?:(?:ba|da|z|k|fi)?sh|gzip|fatal"
-    rf"|Error (?:from server|response)[^:]*|(?P<program>{LOOKS.pattern}|cd|xargs|sudo|git)(?: error\])? ?)):"
+    rf"|Error (?:from server|response)[^:]*|(?P<program>{_PROGRAMS})(?: error\])? ?)):"
     r"(?: ?(?:-c|(?:line )?\d+|cd):)*"
-    r"|(?=\S+: (?:cannot open|No such file or directory$|(?:Is|Not) a directory$|Permission denied$)))"
+    r"|(?=\S+: (?:cannot open|No such file or directory$|(?:Is|Not) a directory$|Permission denied$))"
+    r"|(?=Can't open \S+: ))"
     r"(?P<rest>(?!.*(?:\bwarning:|binary file)).*)"
 )
 _REASON = re.compile(
     r"(?i:\b(?:no (?:such|matches)|denied|(?:is|not) a directory|can(?:not|'t)|could(?: not|n't)|does not exist"
-    r"|not found|ambiguous)\b)"
+    r"|did not match|not found|not permitted|exists|omitting|ambiguous)\b)"
 )
 _USAGE = re.compile(r"(?i:invalid|illegal|missing|syntax|unknown|un(?:recognized|matched|terminated)|not a git)")
 _NAME = re.compile(r"[^\s'\"`‘’;|&()<>{},:=/\\]++(?=[/\\]*(?:[\s'\"`‘’;|&()<>{},:=]|$))")
@@ -39,12 +43,14 @@ _CODE = re.compile(
     r"\W{1,3}(\d{1,3})(?:\W{1,3}(?:exit|return)_?(?:code|status))?\W*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_SHOWS = re.compile(rf"(?!sed)(?:{LOOKS.pattern})(?: error)? ?:|\S+: (?:cannot open|No such|Is a|Not a)")
+"""Start of an error of a program that changes nothing."""
 _CODE_CHARS = 200
 _PIPE_CLOSED = 141
 
 
 class Look(NamedTuple):
-    """The error of a looking command, whether it shows nothing else, and its exit code (0: or none is reported)."""
+    """The error of a command, whether it shows nothing else or made no change, and its exit code (0: or none)."""
 
     error: str = ""
     failed: bool = False
@@ -57,8 +63,9 @@ def find_codes(text: str) -> dict[int, str]:
     return {int(found[1]): found[0].strip() for end in ends for found in _CODE.finditer(end)}
 
 
-def read_look(text: str, command: str) -> Look:
-    """Read the result of a looking command."""
+def read_look(text: str, shell: Command) -> Look:
+    """Read the result of a looking command (``Command.shows``)."""
+    command = shell.text
     errors: dict[str, None] = {}
     shown: list[str] = []
     names, answers = frozenset(_NAME.findall(command)), _ANSWERS.search(command) is not None
@@ -67,17 +74,29 @@ def read_look(text: str, command: str) -> Look:
         if (instead and line == instead[2]) or _is_error(line, command, names):
             errors[line] = None
         # Words of the command are printed by it.
-        elif len(shown) < 2 and not (line in command or line.endswith(command) or _BESIDE.fullmatch(line)):
-            shown += [line] if any(map(str.isalnum, line)) and not _CODE.match(line) else []
+        elif len(shown) < 2 and not (line.removeprefix("$ ") in command or line.endswith(command)):
+            is_data = any(map(str.isalnum, line)) and not (_CODE.match(line) or _BESIDE.fullmatch(line))
+            shown += [line] if is_data else []
     codes = find_codes(text)
     code = max(codes.keys() - {_PIPE_CLOSED}, default=0)
-    failed = not shown if errors else code > 0 and len(shown) < 2 and not (code == 1 and answers)
+    if errors:
+        failed = not (shown or shell.writes_first) or _tells_of_change(errors, shell)
+    else:
+        failed = shell.shows and code > 0 and len(shown) < 2 and not (code == 1 and answers)
     return Look(" / ".join(errors or ([*shown, codes[code]] if failed else [])), failed, code)
+
+
+def _tells_of_change(errors: Iterable[str], shell: Command) -> bool:
+    """Return whether one of the errors is of a change that was not made."""
+    if shell.only_looks:
+        return False
+    return any(not _SHOWS.match(line) or (shell.path and basename(shell.path) in line) for line in errors)
 
 
 def _is_error(line: str, command: str, names: frozenset[str]) -> bool:
     found = _ERROR.match(line)
-    if found is None or (found["program"] or "") not in command:
+    program = "git" if found and found["by"] == "fatal" else (found and found["program"]) or ""
+    if found is None or program not in command:
         return False
     # In other languages, the operand precedes the reason.
     named = found["rest"] if found["by"] and _REASON.search(line) else found["rest"].rpartition(":")[0]

@@ -119,6 +119,8 @@ class CallOutcome(Struct, frozen=True, gc=False):
     failed: bool = False
     ran: bool = True
     """False: there is no result, or it reports that the call was stopped."""
+    is_made: bool = True
+    """False: an edit was not made. A command that edits a file may fail in what it does next."""
     passed: bool = False
     """The result of a check reports success."""
     is_hidden: bool = False
@@ -144,7 +146,8 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command, path: 
     # What a command prints of errors did not make it fail if its exit code is zero.
     is_trusted = kind == "command" and not (result.is_error or shell.hides_code)
     is_zero = is_trusted and (code == "" or 0 in find_codes(text))
-    look = read_look(f"{ends}\n{code or ''}", shell.text) if shell.only_looks and not is_zero else Look()
+    own = read_look(f"{ends}\n{code or ''}", shell) if (shell.shows or shell.path) and not is_zero else Look()
+    look = own if shell.shows else Look()
     # A JSON answer such as {"cancelled": true} reports what the call did.
     may_be_stopped = len(text) <= MOST_EMPTY_CHARS and text.lstrip()[:1] != "{" and not look.failed
     ran = not (_INTERRUPTED.match(text) or (may_be_stopped and _STOPPED.search(text)))
@@ -160,13 +163,14 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command, path: 
     shown, full = _describe_data(text) if is_data else (shown, "")
     is_unclear = kind == "read" and not failed and is_notice(text, path)
     shown = collapse_spaces(text) if is_unclear else shown
-    passed = kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None
+    passed = kind == "command" and not (failed or shell.shows) and _PASSES.search(text[-2_000:]) is not None
     return CallOutcome(
         quote(shown),
         full=quote(full),
         failed=failed,
         ran=ran,
         passed=passed,
+        is_made=not failed or (shell.writes_first and not own.error and not shell.shows),
         is_hidden=kind == "command" and shell.hides_end and not (failed or passed),
         demands=quote(quote_demands(ends)) if kind == "read" or shell.only_looks else "",
         is_partial=is_unclear or (bool(look.error) and not failed),
@@ -260,7 +264,7 @@ def _is_refusal(text: str) -> bool:
 
 def _find_error(kind: str, text: str, shell: Command, *, path: str, is_error: bool) -> str:
     """Return the line that reports the failure; empty if none does. Few tools mark an error as one."""
-    if is_error or (kind == "command" and not shell.only_looks):
+    if is_error or (kind == "command" and not shell.shows):
         return find_error_line(text, echoed=shell.text)
     line = text.lstrip().partition("\n")[0]
     if kind == "read":
@@ -281,7 +285,7 @@ def _describe(kind: str, text: str, error: str, *, shell: Command, failed: bool)
         # An answer in another language may be a refusal: show it and let the reader decide.
         is_foreign = kind == "edit" and len(text) <= MOST_EMPTY_CHARS and not text.isascii()
         return collapse_spaces(text) if is_foreign else ""
-    if shell.only_looks and not failed:
+    if shell.shows and not failed:
         # The last of many lines does not describe the others.
         return collapse_spaces(text) if len(text) <= OUTCOME_CHARS else ""
     if len(text) <= MOST_EMPTY_CHARS and _SILENT.search(text) and not (failed or shell.is_filtered):

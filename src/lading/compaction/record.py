@@ -8,20 +8,17 @@ nothing drifts, however often records are merged.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from posixpath import join, normpath
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from lading.compaction.actions import LOOK, Action, covers, merge
+from lading.compaction.actions import Action, covers, merge
 from lading.compaction.excerpts import clip
 from lading.compaction.notes import Note
 from lading.compaction.record_lines import FAILING, FILES
+from lading.compaction.shell_state import place_calls
 
 RECENCY = 0.5
 """The newest note is worth this share more than the oldest."""
@@ -34,7 +31,6 @@ MOST_COMPARED = 64
 """A successful check is compared with at most this many failures, the newest."""
 MOST_FILES = 12
 MOST_FAILURES = 3
-_BARE_CD = re.compile(r"cd\s+['\"]?([^\s;&|]+?)['\"]?\s*;?")
 
 
 class WorkState(NamedTuple):
@@ -54,6 +50,8 @@ class WorkState(NamedTuple):
     """How often each call was carried out."""
     asked: int
     """The entry of the user's newest message; -1: none."""
+    files: str
+    """``ShellState.files`` of the last call."""
 
 
 def write_record(
@@ -64,7 +62,7 @@ def write_record(
     ``instead``: lines that replace all but the user's words and the demands of documents, which are shown as they
     would be without these lines.
     """
-    state = _read_state(notes := [*_name_folders(notes)])
+    state = _read_state(notes := [*place_calls(notes)])
     included = [*_merge_failures(notes, state)]
     if instead:
         forms = _choose(included, most_tokens=most_tokens - count("\n".join(_write_state(state))))
@@ -107,27 +105,15 @@ def _fit(
     return (written, is_whole(without)) if count(written) <= most_tokens else ("", False)
 
 
-def _name_folders(notes: Sequence[Note]) -> Iterator[Note]:
-    """Yield the notes; a command behind a bare ``cd`` of the same shell is another one than before it."""
-    folders: dict[str, str] = {}
-    for note in notes:
-        act = note.action
-        if act and act.kind in ("command", LOOK):
-            moved = None if act.failed or not act.ended.ran else _BARE_CD.fullmatch(act.target)
-            folder = folders.get(act.tool, "")
-            folders |= {act.tool: normpath(join(folder, moved[1]))} if moved else {}
-            note = replace(note, action=act.within(folder)) if folder else note
-        yield note
-
-
 def _read_state(notes: Sequence[Note]) -> WorkState:
     """Return the state of the work at the end of the notes."""
-    state = WorkState({}, {}, {}, set(), {}, Counter(), -1)
+    state = WorkState({}, {}, {}, set(), {}, Counter(), -1, "")
     for note in notes:
         act = note.action
         if act is None:
             state = state._replace(asked=note.entry) if note.speaker == "User" else state
             continue
+        state = state._replace(files=act.state.files)
         if not act.ended.ran:
             continue
         state.runs[act.subject] += 1
@@ -135,7 +121,11 @@ def _read_state(notes: Sequence[Note]) -> WorkState:
             state.unclear.add(act.subject)
         elif not act.ended.is_hidden:
             state.unclear.discard(act.subject)
-        state.failing.pop(act.subject, None)
+        _end_failure(state, act.subject, act)
+        if act.edits and act.ended.is_made:
+            for path in act.paths:
+                state.changed.pop(path, None)
+                state.changed[path] = note.entry
         if act.failed:
             state.failing[act.subject] = note
             state.failures.setdefault(act.subject, []).append(note)
@@ -145,12 +135,15 @@ def _read_state(notes: Sequence[Note]) -> WorkState:
             newest = islice(reversed(state.failing.items()), MOST_COMPARED)
             fixed = [subject for subject, failed in newest if failed.action and covers(act, failed.action)]
             for subject in fixed:
-                del state.failing[subject]
-        if act.edits:
-            for path in act.paths:
-                state.changed.pop(path, None)
-                state.changed[path] = note.entry
+                _end_failure(state, subject, act)
     return state
+
+
+def _end_failure(state: WorkState, subject: str, act: Action) -> None:
+    """Remove a failure, which is not current after this call of the same."""
+    failed = state.failing.pop(subject, None)
+    if failed and failed.action and failed.action.state.assumed != act.state.assumed:
+        state.unclear.add(subject)
 
 
 def _merge_failures(notes: Sequence[Note], state: WorkState) -> Iterator[Note]:
@@ -203,7 +196,7 @@ def _write_lines(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
 
 def list_unresolved(notes: Sequence[Note]) -> list[str]:
     """Return current failures that a record does not show by itself, and open tasks, the newest first."""
-    failing = islice(_find_current_failures(_read_state([*_name_folders(notes)])), 1, MOST_FAILURES)
+    failing = islice(_find_current_failures(_read_state([*place_calls(notes)])), 1, MOST_FAILURES)
     found = [(note.entry, f"Failed: {note.action.brief}") for note in failing if note.action]
     newest = next((note for note in reversed(notes) if note.opened), None)
     found += [(newest.entry, f"Open: {clip(line, 160)}") for line in newest.opened] if newest else []
@@ -244,8 +237,10 @@ def _write_state(state: WorkState) -> Iterator[str]:
 def _find_current_failures(state: WorkState) -> Iterator[Note]:
     """Yield the current failures, the newest first: since the user's newest message, or of a repeated call."""
     for subject, note in reversed(state.failing.items()):
+        act = note.action
+        if act is None or not act.is_setback or act.state.files != state.files:
+            continue
         # A failed query is rephrased, so another success of the tool ends the failure.
-        is_over = note.action and note.action.is_data and state.succeeded.get(note.action.tool, -1) > note.entry
-        is_new = note.entry > state.asked and not is_over
-        if note.action and note.action.is_setback and (is_new or state.runs[subject] > 1):
+        is_over = act.is_data and state.succeeded.get(act.tool, -1) > note.entry
+        if (note.entry > state.asked and not is_over) or state.runs[subject] > 1:
             yield note

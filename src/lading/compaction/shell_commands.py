@@ -6,6 +6,7 @@ Quoted text and heredocs are not syntax: a pipe, a redirect or a program name in
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -17,7 +18,11 @@ LOOKS = re.compile(
     r"|git-(?:diff|log|show|status|blame|grep|ls-files)|(?:kubectl|docker)-(?:logs|get|describe|ps|inspect)"
 )
 """Programs that show existing data: an error in their output is part of that data."""
-_CHANGES = re.compile(
+IDLE = re.compile(r"read|seq|sleep|wait|break|continue|set|clear|exit|basename|dirname|realpath|readlink")
+"""Programs that neither show data of files nor change anything."""
+WRITES = re.compile(r"tee|cp|mv|rm|ln|mkdir|touch|chmod|git-add")
+"""Programs that change files and print nothing of them beside errors."""
+CHANGES = re.compile(
     r"git-(?:commit|push|pull|merge|rebase|reset|revert|checkout|switch|restore|tag|stash|cherry-pick|rm|mv|apply|am"
     r"|clone|branch|init)|(?:kubectl|docker)-(?!logs|get|describe|ps|inspect|images|version)[a-z-]+"
     r"|rm|rmdir|mv|cp|mkdir|ln|chmod|chown|touch|kill|pkill|crontab|systemctl|service|scp|rsync|ssh|twine"
@@ -27,17 +32,25 @@ _CHANGES = re.compile(
 )
 """Programs that change what no edit of a file shows: what they did cannot be read again."""
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
-_QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
-_FILTER = re.compile(r"2>&1|\||(?<![-=])>")
+QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
+_FILTER = re.compile(r"2>&1|\||(?:(?<=\s)[0-9&])?(?<![-=])>")
+_KEYWORD = re.compile(
+    r"(?<![^\s;&|(])(?:for\s+\w+\s+in\b[^;\n]*|(?:do|then|else|elif|if|while|until|!|\{)(?=\s)|test\s+-[^;&|\n]*|(?:done|fi)\b|\}(?!\S))"
+)
 _HIDES = re.compile(r"\|\s*(?:[ef]?grep|rg|head|wc)\b|(?<![-=2])>(?!&)(?!.*\b(?:tail|cat)\b)")
 _SEVERAL = re.compile(r"[;|\n]\s*\S|(?<![&>])&(?![&>\d])")
+_END = re.compile(r"&&|[;\n]|(?<![&>])&(?![&>\d])")
+"""The end of a statement."""
 _PROGRAM = re.compile(
-    r"(?:^|[;|\n(]|&&)\s*(?!cd\b)(?:\w+=\S+\s+)*(?:(?:sudo|xargs|time|env)\s+(?:-\S+\s+)*)?"
+    r"(?:^|[;|\n(]|&&)\s*(?!cd\b)(?:\w+=\S*\s+)*(?:(?:sudo|xargs|time|env)\s+(?:-\S+\s+)*)?"
     r"(?:[^\s;|&]*/)?(?:(?P<host>git|kubectl|docker)(?:\s+-[Cn]\s+\S+|\s+-\S+)*\s+(?P<verb>[a-z-]+)|(?P<name>[\w.-]+))"
 )
 _TARGET = re.compile(r"\bcat\b[^;&|\n>]*>>?\s*([^\s;&|<>]+)|\btee\s+(?:-a\s+)?([^\s;&|<>]+)")
 _REDIRECT = re.compile(r"\b(?:echo|printf|cat)\b[^;&|\n<>]*(?<![\d&])>>?\s*([^\s;&|<>]+)(?![^\n]*<<)")
-_IN_PLACE = re.compile(r"\bsed\b(?=[^;&|\n]*\s-(?:\w*i|-in-place))[^;&|\n>]*\s([^\s;&|>]+)")
+_IN_PLACE = re.compile(
+    r"\b(?:sed\b(?=[^;&|\n]*\s-(?:\w*i|-in-place))|perl\b(?=[^;&|\n]*\s-[0lnpw]*i))[^;&|\n>]*\s([^\s;&|>]+)"
+)
+_PREPARES = re.compile(r"(?:\s*(?:cd|pushd|mkdir)\b[^;&|\n]*(?:&&|[;\n]))*+\s*(?:sudo\s+)?")
 _ACTS = re.compile(r"\bfind\b[^;|]*\s-(?:delete|exec)")
 
 
@@ -52,8 +65,14 @@ class Command(Struct, frozen=True):
     """The file that it writes."""
     written: str = ""
     """The text of a heredoc that is written to that file."""
+    writes_first: bool = False
+    """Whether it writes the file before all else, so that a later failure does not prevent it."""
+    statements: tuple[str, ...] = ()
+    """Its statements without filters and redirects."""
+    shows: bool = False
+    """Whether it prints existing data and errors of its own only."""
     only_looks: bool = False
-    """Whether it only shows existing data."""
+    """Whether it also changes nothing."""
     changes: bool = False
     """Whether it changes something beside files that edits show: a repository, packages, a database, a service."""
     is_filtered: bool = False
@@ -67,25 +86,48 @@ def parse_command(command: str) -> Command:
     """Parse a shell command."""
     head, body, rest = _split(command)
     text = f"{head}; {rest}" if rest else head
-    plain = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text[:MOST_COMMAND_CHARS])
+    plain = QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text[:MOST_COMMAND_CHARS])
     written = _TARGET.search(plain, 0, len(head)) if body else _IN_PLACE.search(plain) or _REDIRECT.search(plain)
     path = text[slice(*written.span(written.lastindex or 0))] if written else ""
+    found = [one["name"] or f"{one['host']}-{one['verb']}" for one in _PROGRAM.finditer(_KEYWORD.sub(" ", plain))]
+    programs = [program for program in found if not IDLE.fullmatch(program)]
+    others = {program for program in programs if not LOOKS.fullmatch(program)}
+    statements = tuple(_split_statements(text, plain))
     if path and path[0] not in "'\"$" and not path.startswith("/dev/"):
-        return Command(text, runs=text[:MOST_COMMAND_CHARS], path=path, written=body)
+        shows = len(programs) > 1 and all(map(WRITES.fullmatch, others - {"perl"}))
+        return Command(
+            text,
+            runs=text[:MOST_COMMAND_CHARS],
+            path=path,
+            written=body,
+            writes_first=written is not None and _PREPARES.fullmatch(plain, 0, written.start()) is not None,
+            statements=statements,
+            shows=shows,
+        )
     cut = _FILTER.search(plain)
-    runs = text[: cut.start() if cut else MOST_COMMAND_CHARS] + body
-    programs = [one["name"] or f"{one['host']}-{one['verb']}" for one in _PROGRAM.finditer(plain)]
-    shows = programs and all(map(LOOKS.fullmatch, programs)) and not written and not _ACTS.search(plain)
-    hides = cut is not None and _HIDES.search(plain, cut.start()) is not None
+    shows = bool(programs) and not (written or _ACTS.search(plain)) and all(map(WRITES.fullmatch, others))
     return Command(
         command,
-        runs=runs[:MOST_COMMAND_CHARS],
-        only_looks=bool(shows),
-        changes=any(map(_CHANGES.fullmatch, programs)),
+        runs=("; ".join(statements) + body)[:MOST_COMMAND_CHARS],
+        # A script is an argument of its program.
+        statements=(*statements, f"<< {body!r}") if body else statements,
+        shows=shows,
+        only_looks=shows and not others,
+        changes=any(map(CHANGES.fullmatch, programs)),
         is_filtered=cut is not None,
-        hides_end=hides,
+        hides_end=cut is not None and _HIDES.search(plain, cut.start()) is not None,
         hides_code=_SEVERAL.search(plain) is not None,
     )
+
+
+def _split_statements(text: str, plain: str) -> Iterator[str]:
+    """Yield the statements of a text without filters and redirects; ``plain`` is the text without quoted parts."""
+    start = 0
+    for end, following in [*(found.span() for found in _END.finditer(plain)), (len(plain), 0)]:
+        cut = _FILTER.search(plain, start, end)
+        if one := text[start : cut.start() if cut else end]:
+            yield one
+        start = following
 
 
 def _split(command: str) -> tuple[str, str, str]:

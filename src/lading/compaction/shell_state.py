@@ -1,0 +1,92 @@
+"""Follow where the commands of a conversation act: folders of shells that stay open, and the revision and stashed
+changes of the files, which all tools share. Settings of a shell are changes, like edits, of where it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from lading.compaction.actions import LOOK, Action
+from lading.compaction.checks import Check, ShellStep
+from lading.compaction.notes import Note
+from lading.compaction.places import BACK, Move, Place, ShellState
+
+_NOT_MOVED = re.compile(r"\bcd\b|No local changes|\bdid not match\b", re.IGNORECASE)
+_ASKS_FOLDER = re.compile(r"\bpwd\W*")
+
+
+def place_calls(notes: Iterable[Note]) -> Iterator[Note]:
+    """Yield the notes; the same command elsewhere, or with other revisions of the files, is another one."""
+    shells = _Shells()
+    for note in notes:
+        placed = note.action and shells.follow(note.action)
+        yield note if placed is note.action else replace(note, action=placed)
+
+
+class _Shells:
+    """The places of the tools that run commands."""
+
+    def __init__(self) -> None:
+        self._files = Place()
+        """Of all tools: the revision of the files, and what is stashed."""
+        self._open: dict[str, Place] = {}
+        """The folders of shells that stay open: one was asked only to move."""
+        self._assumed: dict[str, str] = {}
+        """The last folder of other shells, which may stay open."""
+        self._revisions: dict[str, str] = {}
+        """Revisions by the names of branches; a new branch is the one that it begins with."""
+
+    def follow(self, act: Action) -> Action:
+        """Return a call with the places of its checks, and go on from where it ends."""
+        if not act.statements:
+            files = self._files.describe_files()
+            return replace(act, state=ShellState(files=files)) if files else act
+        shell = self._open.get(act.tool, Place())
+        start = place = self._files._replace(folder=shell.folder, before=shell.before)
+        checks: list[ShellStep] = []
+        subshells: list[Place] = []
+        for statement in act.statements:
+            subshells += [place] * statement.opens
+            if isinstance(statement.does, Check):
+                checks.append(statement._replace(does=statement.does._replace(place=place)))
+            elif statement.does and (move := self._resolve(statement.does, place)):
+                place = place.move(move)
+            for _ in range(min(statement.closes, len(subshells))):
+                place = subshells.pop()
+        first = act.statements[0].does
+        begins = isinstance(first, Move) and first.kind == "folder"
+        assumed = "" if begins or act.tool in self._open else self._assumed.get(act.tool, "")
+        if act.ended.ran and not (act.failed and (not checks or _NOT_MOVED.search(act.ended.text))):
+            self._go_on(act, place, only_moves=not checks)
+        folder = "" if isinstance(first, Move) and first.is_rooted else start.folder
+        where = "; ".join(filter(None, [folder and f"cd {folder}", start.describe_files()]))
+        return replace(
+            act,
+            statements=tuple(checks),
+            subject=f"{act.subject} [{where}]" if where else act.subject,
+            state=ShellState(assumed, self._files.describe_files()),
+        )
+
+    def _go_on(self, act: Action, place: Place, *, only_moves: bool) -> None:
+        """Set where the commands behind a call act."""
+        if "No local changes" not in act.ended.text:
+            self._files = Place(revision=place.revision, previous=place.previous, stashed=place.stashed)
+        moves = [statement.does.kind for statement in act.statements if isinstance(statement.does, Move)]
+        is_asked = only_moves and (act.kind != LOOK or _ASKS_FOLDER.search(act.target))
+        if act.tool in self._open or (is_asked and not {"folder", "setting"}.isdisjoint(moves)):
+            self._open[act.tool] = place
+        elif "folder" in moves:
+            self._assumed[act.tool] = place.folder
+
+    def _resolve(self, move: Move, place: Place) -> Move | None:
+        """Return the move with the revision that a branch has; None if it stays at the one it is."""
+        if move.kind == "branch":
+            self._revisions[move.to] = place.revision
+            return None
+        if move.kind != "revision" or move.to == BACK:
+            return move
+        # The first revision has no name before it is returned to.
+        is_return = place.revision != "" and "" not in self._revisions.values()
+        return move._replace(to=self._revisions.setdefault(move.to, "" if is_return else move.to))
