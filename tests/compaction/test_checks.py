@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import re
 from collections.abc import Sequence
 
 import pytest
 
-from lading.compaction.checks import make_up, read_statements
+from lading.compaction.checks import make_up, read_steps
 from lading.compaction.shell_commands import parse_command
 from lading.messages import Message
 from tests.compaction.hostile import HOSTILE
@@ -156,7 +158,93 @@ def test_revisions_and_stashes_last_between_calls(check: str) -> None:
 @pytest.mark.parametrize("name", quick_first(sorted(HOSTILE), 3))
 def test_reading_checks_is_linear(name: str) -> None:
     def read(text: str) -> None:
-        statements = read_statements(parse_command(text).statements)
-        make_up(statements, statements)
+        steps = read_steps(parse_command(text).statements)
+        make_up(steps, steps)
 
     assert_linear(read, *ladder(f"pytest {HOSTILE[name]}"))
+
+
+class _Work:
+    """An agent that checks files in several folders, revisions and machines, by a shell that stays open or not."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._is_open = seed % 2 == 0
+        self._folder, self._branch, self._stashed = "/repo", "work", False
+        self.history: list[Message] = []
+        self.runs: list[tuple[tuple[str, ...], bool]] = []
+        """Where each check acted and which file it read, and whether it passed."""
+        self._passing: dict[tuple[str, ...], bool] = {}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The revision of the files."""
+        return (self._branch, str(self._stashed))
+
+    def step(self) -> None:
+        choose = self._random.choice
+        does = self._random.random()
+        if does < 0.15 and self._is_open:
+            self._folder = choose(["/repo", "/repo/api", "/repo/web"])
+            move = choose(["cd {}", "pushd {}", "cd {} && pwd", "cd {}; source env.sh"])
+            self.history += ran(move.format(self._folder), "")
+        elif does < 0.25:
+            folder = choose(["/repo/api", "/repo/web"])
+            self.history += ran(f"cd {folder} && ls", "a.py b.py")
+            self._folder = folder if self._is_open else self._folder
+        elif does < 0.32:
+            self.history += ran(
+                "git stash pop" if self._stashed else "git stash", "Dropped" if self._stashed else "Saved"
+            )
+            self._stashed = not self._stashed
+        elif does < 0.37 and not self._stashed:
+            self._branch = "main" if self._branch == "work" else "work"
+            self.history += ran(f"git checkout {self._branch}", "Switched")
+        else:
+            self._check()
+
+    def _check(self) -> None:
+        choose = self._random.choice
+        check = choose(
+            ["pytest tests/{}.py", "python -m pytest tests/{}.py -q", "pytest -x tests/{}.py --tb=short"]
+        )
+        file, folder, elsewhere = choose("ab"), self._folder, ""
+        enter = choose(["", "", "/repo", "/repo/api", "/repo/web"])
+        check = check.format(file)
+        if enter:
+            check = choose(["cd {} && {}", "cd {}; {}", "(cd {} && {})"]).format(enter, check)
+            folder = enter
+            self._folder = folder if self._is_open and not check.startswith("(") else self._folder
+        elif self._random.random() < 0.2:
+            elsewhere = choose(["ssh a", "ssh b", "docker exec a", "DB=a", "DB=b"])
+            check = f"{elsewhere} {check}"
+        where = (folder, *self.files, elsewhere, file)
+        self._passing[where] = self._random.random() < 0.5
+        count = f"9 passed in {len(self.runs)}.1s" if self._passing[where] else f"2 failed in {len(self.runs)}.1s"
+        self.runs.append((where, self._passing[where]))
+        self.history += ran(check + choose(["", " 2>&1 | tail -5"]), count)
+
+
+def judge(seed: int) -> tuple[int, int]:
+    """Check the lines of failed checks in a record; return how many say that it passed later, and how many did."""
+    work = _Work(seed)
+    for _ in range(40):
+        work.step()
+    said = possible = 0
+    for line in written(work.history):
+        if found := re.search(r": failed: 2 failed in (\d+)\.1s(.*)", line):
+            where, _ = work.runs[at := int(found[1])]
+            passed = any(later for place, later in work.runs[at + 1 :] if place == where)
+            if line.startswith("Failing at the end"):
+                assert not passed, line
+                assert (where[1], where[2]) == work.files
+            else:
+                assert passed or "(passed later)" not in line, line
+                said, possible = said + ("(passed later)" in line), possible + passed
+    return said, possible
+
+
+@pytest.mark.parametrize("start", quick_first(range(0, 1000, 50), 2))
+def test_no_record_says_of_a_check_that_it_passed_where_it_did_not(start: int) -> None:
+    said, possible = map(sum, zip(*map(judge, range(start, start + 50)), strict=True))
+    assert said > possible / 3

@@ -25,7 +25,7 @@ from lading.compaction.call_kinds import (
     list_places,
     split_name,
 )
-from lading.compaction.checks import ShellStep, make_up, read_statements, read_tool_check
+from lading.compaction.checks import ShellStep, list_folders, make_up, read_steps, read_tool_check
 from lading.compaction.clearing import label_tool
 from lading.compaction.excerpts import clip, collapse_spaces, join_fitting, join_pair, read_values
 from lading.compaction.outcomes import CELL, NO_RESULT, CallOutcome, read_outcome
@@ -71,8 +71,8 @@ class Action(Struct, frozen=True, gc=False):
     """edit, command, look (a command that only shows existing data), read, or empty for data."""
     changes: bool = False
     """Whether it is a command that changes something (``Command.changes``), and no check."""
-    statements: tuple[ShellStep, ...] = ()
-    """The checks of a command, each with its place, and its moves to other places."""
+    steps: tuple[ShellStep, ...] = ()
+    """Of a command, in order: checks, each with its place, moves to other places, and all else."""
     place: str = ""
     """Where a command runs, or the file of an edit is, as far as arguments beside these say it."""
     state: ShellState = ShellState()
@@ -154,7 +154,7 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
     place = join_fitting(itertools.starmap(join_pair, places), TARGET_CHARS)
     repeated = shell.runs or " ".join([*paths, *(value for _, value in (() if edits else others))])
     repeated = repeated[:MOST_COMMAND_CHARS]
-    checks = read_statements(shell.statements) if command else read_tool_check(call.name, repeated)
+    steps = read_steps(shell.statements) if command else read_tool_check(call.name, repeated)
     read_as = CELL if kind == "" and any(key == "code" for key, _ in pairs) else kind
     return Action(
         tool=quote(tool),
@@ -165,7 +165,7 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
         paths=paths if kind in ("edit", "read") else (_shorten_path(shell.path),) if shell.path else (),
         kind=LOOK if kind == "command" and shell.only_looks else kind,
         changes=kind == "command" and shell.changes and not _is_check(command, words),
-        statements=checks if kind == "command" else (),
+        steps=steps if kind == "command" else (),
         place=place,
         subject=collapse_spaces(f"{tool} {repeated}{_bracket(places)}"),
     )
@@ -182,13 +182,18 @@ def _bracket(places: Sequence[tuple[str, str]]) -> str:
 
 
 def covers(passed: Action, failed: Action) -> bool:
-    """Return whether a successful call makes up for a failed one: an edit of the same files, or a check that
+    """Return whether a successful call may make up for a failed one: an edit of the same files, or a check that
     passed."""
     if passed.place != failed.place:
         return False
     if failed.kind == "edit":
         return passed.edits and {*failed.paths} <= {*passed.paths}
-    return passed.ended.passed and make_up(passed.statements, failed.statements)
+    return passed.ended.passed and make_up(passed.steps, failed.steps)
+
+
+def is_elsewhere(act: Action, other: Action) -> bool:
+    """Return whether a call of the same may have been made in another folder."""
+    return act.state.assumed != other.state.assumed or not list_folders(other.steps) <= list_folders(act.steps)
 
 
 def merge(actions: Sequence[Action]) -> str:

@@ -11,7 +11,7 @@ from lading.compaction.call_kinds import CHECKS, split_name
 from lading.compaction.places import Move, Place, read_move
 from lading.compaction.shell_commands import CHANGES, IDLE, LOOKS, QUOTED
 
-MOST_STATEMENTS = 32
+MOST_STEPS = 32
 """Statements of a command that are read."""
 _NARROW = re.compile(
     r"::\S+|(?<!\S)(?:-k|-t|--?run|--grep|--filter|--lf|--last-failed|--testNamePattern|--testPathPattern"
@@ -27,9 +27,9 @@ _SHOWN = re.compile(
 )
 """Options and values that change what a check prints, or when it ends."""
 _FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b(?![\w./-])")
-_LAUNCHERS = frozenset(
-    ["python", "python3", "npx", "npm", "uv", "poetry", "pipenv", "run", "sudo", "time", "timeout", "nice", "exec"]
-)
+_PREFIXES = frozenset(["sudo", "time", "timeout", "nice", "exec", "env"])
+_LAUNCHERS = _PREFIXES | {"python", "python3", "npx", "npm", "uv", "poetry", "pipenv", "run"}
+_RUNS = CHECKS | {"run", "exec"}
 _KEYWORDS = frozenset(["do", "then", "else", "if", "while", "until", "!", "{", "}"])
 _NOTHING = re.compile(r"(?::|\[|\[\[|trap|done|fi|for|test(?=\s+-))(?!\S)")
 _REMOTE = re.compile(r"ssh|(?:kubectl|docker)-.*|vagrant|chroot")
@@ -47,15 +47,15 @@ class Check(NamedTuple):
     place: Place = Place()
 
     def passes(self, failed: Check) -> bool:
-        """Return whether success of this check is success of a failed one."""
-        if self.place.key != failed.place.key or self.words != failed.words:
+        """Return whether success of this check may be success of a failed one; it is if their folders are equal."""
+        if not self.place.may_be(failed.place) or self.words != failed.words:
             return False
         files = failed.files <= self.files if failed.files else not self.files
         return files and self.narrow <= failed.narrow
 
 
 class ShellStep(NamedTuple):
-    """A statement of a command that checks something, moves, or begins or ends a subshell."""
+    """A statement of a command: a check, a move, or None for one that only shows data or changes something."""
 
     does: Check | Move | None
     opens: int = 0
@@ -63,9 +63,9 @@ class ShellStep(NamedTuple):
     closes: int = 0
 
 
-def read_statements(statements: Sequence[str]) -> tuple[ShellStep, ...]:
-    """Read the statements of a command; those that only show data, or change other things, are left out."""
-    return tuple(statement for text in statements[:MOST_STATEMENTS] if (statement := _read_statement(text)))
+def read_steps(statements: Sequence[str]) -> tuple[ShellStep, ...]:
+    """Read the statements of a command."""
+    return tuple(map(_read_step, statements[:MOST_STEPS]))
 
 
 def read_tool_check(tool: str, values: str) -> tuple[ShellStep, ...]:
@@ -74,26 +74,28 @@ def read_tool_check(tool: str, values: str) -> tuple[ShellStep, ...]:
     return (ShellStep(_read_check(f"{named[0] if named else tool} {values}")),)
 
 
-def _read_statement(text: str) -> ShellStep | None:
+def _read_step(text: str) -> ShellStep:
     bare = text.strip()
     opens, closes = len(bare) - len(bare.lstrip("(")), len(bare) - len(bare.rstrip(")"))
     bare = bare.strip("() ")
     words = _unquote(bare).split()
     while words and words[0] in _KEYWORDS:
         bare, words = bare.partition(words[0])[2], words[1:]
-    if not words:
-        return None
-    if move := read_move(words):
-        return ShellStep(move, opens, closes)
-    plain = [word for word in QUOTED.sub("_", bare).split() if "=" not in word and word not in _LAUNCHERS]
-    program = plain[0].rpartition("/")[2] if plain else ""
+    does = (read_move(words) or (_read_check(bare) if _checks(bare) else None)) if words else None
+    return ShellStep(does, opens, closes)
+
+
+def _checks(text: str) -> bool:
+    """Return whether a statement checks something; one that only shows data or changes something does not."""
+    words = [word for word in QUOTED.sub("_", text).split() if "=" not in word and word not in _PREFIXES]
+    if not words or _NOTHING.match(text.lstrip()):
+        return False
+    program, asked = words[0].rpartition("/")[2], {word.partition(":")[0] for word in words}
     if program in ("git", "kubectl", "docker"):
-        program += "-" + next((word for word in plain[1:] if not word.startswith("-")), "")
-    is_check = _REMOTE.fullmatch(program) or not CHECKS.isdisjoint({word.partition(":")[0] for word in plain})
-    is_idle = IDLE.fullmatch(program) or _NOTHING.match(bare.lstrip())
-    if is_idle or (not is_check and (LOOKS.fullmatch(program) or CHANGES.fullmatch(program))):
-        return ShellStep(None, opens, closes) if opens != closes else None
-    return ShellStep(_read_check(bare), opens, closes)
+        program += "-" + next((word for word in words[1:] if not word.startswith("-")), "")
+    if _REMOTE.fullmatch(program) or not _RUNS.isdisjoint(asked):
+        return True
+    return not any(known.fullmatch(program) for known in (LOOKS, CHANGES, IDLE))
 
 
 def _read_check(text: str) -> Check:
@@ -127,7 +129,12 @@ def _name_program(word: str) -> str:
 
 
 def make_up(passed: Sequence[ShellStep], failed: Sequence[ShellStep]) -> bool:
-    """Return whether a command that passed makes up for all checks of one that failed."""
-    before = [statement.does for statement in failed if isinstance(statement.does, Check)]
-    after = [statement.does for statement in passed if isinstance(statement.does, Check)]
+    """Return whether a command that passed may make up for all checks of one that failed."""
+    before = [step.does for step in failed if isinstance(step.does, Check)]
+    after = [step.does for step in passed if isinstance(step.does, Check)]
     return bool(before) and all(any(one.passes(other) for one in after) for other in before)
+
+
+def list_folders(steps: Sequence[ShellStep]) -> frozenset[str]:
+    """Return the folders in which a command checks something."""
+    return frozenset(step.does.place.folder for step in steps if isinstance(step.does, Check))

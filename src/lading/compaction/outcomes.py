@@ -285,11 +285,12 @@ def _describe(kind: str, text: str, error: str, *, shell: Command, failed: bool)
         # An answer in another language may be a refusal: show it and let the reader decide.
         is_foreign = kind == "edit" and len(text) <= MOST_EMPTY_CHARS and not text.isascii()
         return collapse_spaces(text) if is_foreign else ""
+    is_silent = len(text) <= MOST_EMPTY_CHARS and _SILENT.search(text) is not None
+    if is_silent and not (failed or shell.is_filtered or shell.only_looks):
+        return ""
     if shell.shows and not failed:
         # The last of many lines does not describe the others.
         return collapse_spaces(text) if len(text) <= OUTCOME_CHARS else ""
-    if len(text) <= MOST_EMPTY_CHARS and _SILENT.search(text) and not (failed or shell.is_filtered):
-        return ""
     if not failed and "\n" not in text.strip():
         return _describe_data(text)[0]
     last = (find_read_error(text) if kind == "read" else "") or _find_last_line(text)

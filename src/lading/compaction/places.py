@@ -73,10 +73,12 @@ class Place(NamedTuple):
         stashed = f"stashed {self.stashed}" if self.stashed else ""
         return " ".join(filter(None, [self.revision, stashed]))
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal for places where the same command does the same."""
-        return self.folder, self.settings, self.revision, self.stashed
+    def may_be(self, other: Place) -> bool:
+        """Return whether the same command may do the same at both: the folder at the start has no name."""
+        folders = {self.folder, other.folder}
+        is_possible = len(folders) == 1 or len({*map(isabs, folders)}) == 2
+        same = self._replace(folder="", before="", previous="")
+        return is_possible and same == other._replace(folder="", before="", previous="")
 
 
 def read_move(words: Sequence[str]) -> Move | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from lading.compaction.actions import Action, covers, merge
+from lading.compaction.actions import Action, covers, is_elsewhere, merge
 from lading.compaction.excerpts import clip
 from lading.compaction.notes import Note
 from lading.compaction.record_lines import FAILING, FILES
@@ -142,7 +142,7 @@ def _read_state(notes: Sequence[Note]) -> WorkState:
 def _end_failure(state: WorkState, subject: str, act: Action) -> None:
     """Remove a failure, which is not current after this call of the same."""
     failed = state.failing.pop(subject, None)
-    if failed and failed.action and failed.action.state.assumed != act.state.assumed:
+    if failed and failed.action and is_elsewhere(act, failed.action):
         state.unclear.add(subject)
 
 

@@ -4,7 +4,7 @@ changes of the files, which all tools share. Settings of a shell are changes, li
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -17,18 +17,43 @@ _NOT_MOVED = re.compile(r"\bcd\b|No local changes|\bdid not match\b", re.IGNOREC
 _ASKS_FOLDER = re.compile(r"\bpwd\W*")
 
 
-def place_calls(notes: Iterable[Note]) -> Iterator[Note]:
+def place_calls(notes: Sequence[Note]) -> Iterator[Note]:
     """Yield the notes; the same command elsewhere, or with other revisions of the files, is another one."""
-    shells = _Shells()
+    shells = _Shells(_find_closed([note.action for note in notes if note.action]))
     for note in notes:
         placed = note.action and shells.follow(note.action)
         yield note if placed is note.action else replace(note, action=placed)
 
 
+def _find_closed(acts: Sequence[Action]) -> frozenset[str]:
+    """Return the tools whose shells do not stay open: they enter the same folder twice."""
+    closed: set[str] = set()
+    before: dict[str, Move] = {}
+    for act in acts:
+        if (move := _find_first(act)) and act.ended.ran and not _is_unmoved(act):
+            if before.get(act.tool) == move and not move.is_rooted and not move.to.startswith((".", BACK)):
+                closed.add(act.tool)
+            before[act.tool] = move
+    return frozenset(closed)
+
+
+def _find_first(act: Action) -> Move | None:
+    """Return the folder that a command enters first."""
+    first = act.steps[0].does if act.steps else None
+    return first if isinstance(first, Move) and first.kind == "folder" else None
+
+
+def _is_unmoved(act: Action) -> bool:
+    """Return whether a command failed before its moves, or because of them."""
+    is_checked = any(isinstance(step.does, Check) for step in act.steps)
+    return act.failed and (not is_checked or _NOT_MOVED.search(act.ended.text) is not None)
+
+
 class _Shells:
     """The places of the tools that run commands."""
 
-    def __init__(self) -> None:
+    def __init__(self, closed: frozenset[str]) -> None:
+        self._closed = closed
         self._files = Place()
         """Of all tools: the revision of the files, and what is stashed."""
         self._open: dict[str, Place] = {}
@@ -40,44 +65,46 @@ class _Shells:
 
     def follow(self, act: Action) -> Action:
         """Return a call with the places of its checks, and go on from where it ends."""
-        if not act.statements:
+        if not act.steps:
             files = self._files.describe_files()
             return replace(act, state=ShellState(files=files)) if files else act
         shell = self._open.get(act.tool, Place())
         start = place = self._files._replace(folder=shell.folder, before=shell.before)
-        checks: list[ShellStep] = []
+        steps: list[ShellStep] = []
         subshells: list[Place] = []
-        for statement in act.statements:
-            subshells += [place] * statement.opens
-            if isinstance(statement.does, Check):
-                checks.append(statement._replace(does=statement.does._replace(place=place)))
-            elif statement.does and (move := self._resolve(statement.does, place)):
+        for step in act.steps:
+            subshells += [place] * step.opens
+            if isinstance(step.does, Check):
+                step = step._replace(does=step.does._replace(place=place))
+            elif step.does and (move := self._resolve(step.does, place)):
                 place = place.move(move)
-            for _ in range(min(statement.closes, len(subshells))):
+            steps.append(step)
+            for _ in range(min(step.closes, len(subshells))):
                 place = subshells.pop()
-        first = act.statements[0].does
-        begins = isinstance(first, Move) and first.kind == "folder"
-        assumed = "" if begins or act.tool in self._open else self._assumed.get(act.tool, "")
-        if act.ended.ran and not (act.failed and (not checks or _NOT_MOVED.search(act.ended.text))):
-            self._go_on(act, place, only_moves=not checks)
-        folder = "" if isinstance(first, Move) and first.is_rooted else start.folder
+        first = _find_first(act)
+        assumed = "" if first or act.tool in self._open else self._assumed.get(act.tool, "")
+        if act.ended.ran and not _is_unmoved(act):
+            self._go_on(act, place)
+        folder = "" if first and first.is_rooted else start.folder
         where = "; ".join(filter(None, [folder and f"cd {folder}", start.describe_files()]))
         return replace(
             act,
-            statements=tuple(checks),
+            steps=tuple(steps),
             subject=f"{act.subject} [{where}]" if where else act.subject,
             state=ShellState(assumed, self._files.describe_files()),
         )
 
-    def _go_on(self, act: Action, place: Place, *, only_moves: bool) -> None:
+    def _go_on(self, act: Action, place: Place) -> None:
         """Set where the commands behind a call act."""
         if "No local changes" not in act.ended.text:
             self._files = Place(revision=place.revision, previous=place.previous, stashed=place.stashed)
-        moves = [statement.does.kind for statement in act.statements if isinstance(statement.does, Move)]
-        is_asked = only_moves and (act.kind != LOOK or _ASKS_FOLDER.search(act.target))
+        moves = [step.does.kind for step in act.steps if isinstance(step.does, Move)]
+        if act.tool in self._closed or not moves:
+            return
+        is_asked = len(moves) == len(act.steps) or (act.kind == LOOK and _ASKS_FOLDER.search(act.target))
         if act.tool in self._open or (is_asked and not {"folder", "setting"}.isdisjoint(moves)):
             self._open[act.tool] = place
-        elif "folder" in moves:
+        elif place.folder:
             self._assumed[act.tool] = place.folder
 
     def _resolve(self, move: Move, place: Place) -> Move | None:
