@@ -55,7 +55,6 @@ def test_a_patch_is_an_edit_of_the_files_that_it_names(tool: str, arguments: obj
             "import os",
         ),
         ("editor", {"command": "undo_edit", "path": "b.py"}, "b.py", ""),
-        ("rename", {"path": "h.py", "new_name": "i.py"}, "h.py", ""),
         ("delete_file", {"path": "h.py"}, "h.py", ""),
         ("edit_file", {"target_file": "g.py", "code_edit": "x = 2"}, "g.py", "x = 2"),
     ],
@@ -64,6 +63,54 @@ def test_tools_change_files_in_many_ways(tool: str, arguments: object, paths: st
     act = acted(tool, arguments)
     assert (act.edits, act.paths, act.change) == (True, tuple(paths.split()), change)
     assert act.target == ", ".join(act.paths)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "target"),
+    [
+        ("rename", {"path": "h.py", "new_name": "i.py"}, "h.py (new_name i.py)"),
+        ("move_file", {"source": "a.py", "destination": "b.py"}, "a.py, b.py"),
+        ("memory", {"command": "rename", "old_path": "a.md", "new_path": "b.md"}, "a.md, b.md"),
+        ("apply_formula", {"filepath": "a.xlsx", "cell": "B2", "formula": "=C1"}, "a.xlsx (cell B2, formula =C1)"),
+        ("write_data_to_excel", {"filepath": "a.xlsx", "data": [["x", 1]]}, "a.xlsx (data x)"),
+        ("create_workbook", {"filepath": "a.xlsx"}, "a.xlsx"),
+        ("create_document", {"filename": "a.docx", "title": "Plan"}, "a.docx (title Plan)"),
+        ("add_paragraph", {"filename": "a.docx", "text": "Hello."}, "a.docx"),
+        ("search_and_replace", {"filename": "a.docx", "find_text": "x"}, "a.docx (find_text x)"),
+        ("Write", {"file_path": "a/__init__.py", "content": ""}, "a/__init__.py"),
+        ("NotebookEdit", {"notebook_path": "a.ipynb", "edit_mode": "delete"}, "a.ipynb (edit_mode delete)"),
+        ("insert_edit_into_file", {"filePath": "a.py", "code": "x = 2"}, "a.py (code x = 2)"),
+        ("create_file", {"path": "a.py"}, "a.py"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_tool_says_that_it_changes_a_file(
+    tool: str, arguments: dict[str, object], target: str
+) -> None:
+    act = acted(tool, arguments)
+    assert (act.edits, act.target) == (True, target)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("query_document", {"path": "a.pdf", "text": "What is the total?"}),
+        ("search_in_file", {"file_path": "a.py", "text": "x = 1"}),
+        ("add_comment", {"path": "a.py", "line": 3, "content": "Why?"}),
+        ("diff_file", {"path": "a.py", "text": "x = 1"}),
+        ("annotate", {"path": "a.py", "text": "x"}),
+        ("ask_about_file", {"file": "a.csv", "text": "How many rows?"}),
+        ("create_directory", {"path": "src/new"}),
+        ("add_file", {"path": "a.py"}),
+        ("get_file_info", {"path": "a.py"}),
+        ("str_replace_editor", {"command": "view", "path": "a.py"}),
+        ("edit_tool", {"action": "x", "command": "read_lines", "path": "a.py", "lines": "1-9"}),
+        ("set_breakpoint", {"file": "a.py", "line": 3}),
+    ],
+)
+def test_a_tool_that_reads_or_comments_changes_no_file(tool: str, arguments: dict[str, object]) -> None:
+    act = acted(tool, arguments, "The total is 312.")
+    assert not act.edits
+    assert act.kind == "read" or "312" in act.detail
 
 
 @pytest.mark.parametrize(

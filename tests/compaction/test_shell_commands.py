@@ -46,6 +46,10 @@ def test_a_script_in_a_heredoc_is_part_of_what_runs() -> None:
         ("python - <<EOF > sums.txt\nprint(1)\nEOF", "python - <<EOF > sums.txt\nprint(1)\nEOF", "", ""),
         ("sed -n '1,5p' a.py", "sed -n '1,5p' a.py", "", ""),
         ("make > out.txt", "make > out.txt", "", ""),
+        ("sed -i 's/a/b/' a.py src/b.py && ls", "sed -i 's/a/b/' a.py src/b.py && ls", "a.py src/b.py", ""),
+        ("sed -i -e s/a/b/ a.py b.py", "sed -i -e s/a/b/ a.py b.py", "a.py b.py", ""),
+        ("perl -0pi -e 's/a b/c/' a.py b.py", "perl -0pi -e 's/a b/c/' a.py b.py", "a.py b.py", ""),
+        ("cat > a <<E\n1\nE\ncat > b <<'E'\n2\nE", "cat > a; cat > b <<'E'\n2\nE", "a b", "1\n"),
         ("cd x && echo 'A > B' >> .env", "cd x && echo 'A > B' >> .env", ".env", ""),
         ("cat a.sql b.sql > all.sql; ls", "cat a.sql b.sql > all.sql; ls", "all.sql", ""),
         ("make && echo no 2>&1 | tee log", "make && echo no 2>&1 | tee log", "", ""),
@@ -54,7 +58,7 @@ def test_a_script_in_a_heredoc_is_part_of_what_runs() -> None:
 )  # fmt: skip
 def test_a_heredoc_and_sed_write_files(command: str, text: str, path: str, written: str) -> None:
     found = parse_command(command)
-    assert (found.text, found.path, found.written) == (text, path, written)
+    assert (found.text, " ".join(found.paths), found.written) == (text, path, written)
     assert found.only_looks is (command.startswith("sed -n"))
 
 

@@ -15,17 +15,26 @@ from msgspec import Struct
 
 from lading.compaction.call_kinds import (
     CHECKS,
+    MOST_VERB_CHARS,
     NEW,
     OLD,
-    PATHS,
     WRITTEN,
     find_kind,
     find_patch,
+    find_paths,
     join_values,
     list_places,
     split_name,
 )
-from lading.compaction.checks import ShellStep, list_folders, make_up, read_steps, read_tool_check
+from lading.compaction.checks import (
+    ShellStep,
+    is_repeated,
+    list_checks,
+    list_removals,
+    make_up,
+    read_steps,
+    read_tool_check,
+)
 from lading.compaction.clearing import label_tool
 from lading.compaction.excerpts import clip, collapse_spaces, join_fitting, join_pair, read_values
 from lading.compaction.outcomes import CELL, NO_RESULT, CallOutcome, read_outcome
@@ -137,7 +146,7 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
     words = split_name(call.name)
     command = _find_command(pairs)
     patch = find_patch(pairs, words)
-    named_paths = dict.fromkeys(value for key, value in pairs if key in PATHS)
+    named_paths = find_paths(pairs, words | split_name(command[:MOST_VERB_CHARS]))
     paths = tuple(map(_shorten_path, (patch.paths if patch else ()) or named_paths))
     shell = parse_command("" if paths else command)
     kind = find_kind(pairs, words, paths=paths, command=command, is_patch=patch is not None)
@@ -147,8 +156,9 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
     left_out = OLD | NEW if edits else frozenset[str]()
     others = [(key, value) for key, value in given if value != command and value not in named_paths]
     others = [(key, value) for key, value in others if key.casefold() not in left_out]
-    target = _describe_target(paths, shell.text, [] if patch else others, kind=kind)
     old, new = (patch.old, patch.new) if patch else (join_values(pairs, OLD), join_values(pairs, NEW))
+    is_told = bool(patch) or (edits and bool(paths) and bool(old or new or join_values(pairs, WRITTEN)))
+    target = _describe_target(paths, shell.text, [] if is_told else others)
     change = _describe_change(old, new) if old or new else clip(join_values(pairs, WRITTEN), CHANGE_CHARS)
     places = list_places(given) if kind in ("edit", "command") else []
     place = join_fitting(itertools.starmap(join_pair, places), TARGET_CHARS)
@@ -162,7 +172,7 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
         change=quote(change if edits else clip(shell.written, CHANGE_CHARS)),
         ended=read_outcome(result, read_as, shell=shell, path=paths[0] if paths else ""),
         media=media,
-        paths=paths if kind in ("edit", "read") else (_shorten_path(shell.path),) if shell.path else (),
+        paths=paths if kind in ("edit", "read") else tuple(map(_shorten_path, shell.paths)),
         kind=LOOK if kind == "command" and shell.only_looks else kind,
         changes=kind == "command" and shell.changes and not _is_check(command, words),
         steps=steps if kind == "command" else (),
@@ -184,16 +194,35 @@ def _bracket(places: Sequence[tuple[str, str]]) -> str:
 def covers(passed: Action, failed: Action) -> bool:
     """Return whether a successful call may make up for a failed one: an edit of the same files, or a check that
     passed."""
+    if failed.kind == "edit":
+        # A path says more than a folder in which one of them was made.
+        is_near = passed.place == failed.place or not (passed.place and failed.place)
+        return (
+            passed.edits
+            and is_near
+            and all(any(is_same_file(path, new) for new in passed.paths) for path in failed.paths)
+        )
     if passed.place != failed.place:
         return False
-    if failed.kind == "edit":
-        return passed.edits and {*failed.paths} <= {*passed.paths}
     return passed.ended.passed and make_up(passed.steps, failed.steps)
 
 
-def is_elsewhere(act: Action, other: Action) -> bool:
-    """Return whether a call of the same may have been made in another folder."""
-    return act.state.assumed != other.state.assumed or not list_folders(other.steps) <= list_folders(act.steps)
+def is_same_file(path: str, other: str) -> bool:
+    """Return whether two paths are one file: a relative path may begin at any folder of the other one."""
+    short, long = sorted((path.removeprefix("./"), other.removeprefix("./")), key=len)
+    return long == short or (long.endswith(f"/{short}") and not short.startswith("/"))
+
+
+def removes(act: Action, failed: Action) -> bool:
+    """Return whether a call removes the script that another one ran, or a file that it checked."""
+    gone = list_removals(act.steps)
+    named = [path for check in list_checks(failed.steps) for path in (check.program, *check.targets)]
+    return any(removal.removes(path) for removal in gone for path in named)
+
+
+def is_surely_same(act: Action, other: Action) -> bool:
+    """Return whether a call that makes up for another one is a repetition of it, in the same folder."""
+    return act.state.assumed == other.state.assumed and is_repeated(act.steps, other.steps)
 
 
 def merge(actions: Sequence[Action]) -> str:
@@ -220,7 +249,7 @@ def _find_command(pairs: Sequence[tuple[str, str]]) -> str:
     return _SHELL.sub("", command, count=1) if len(words) > 1 and _SHELL.match(command) else command
 
 
-def _describe_target(paths: Sequence[str], command: str, others: Sequence[tuple[str, str]], *, kind: str) -> str:
+def _describe_target(paths: Sequence[str], command: str, others: Sequence[tuple[str, str]]) -> str:
     """Return the target of a call: its paths with what it searches for in them, its command, or all arguments."""
     if command:
         return clip(command, TARGET_CHARS)
@@ -228,7 +257,7 @@ def _describe_target(paths: Sequence[str], command: str, others: Sequence[tuple[
     if not paths:
         return join_fitting(shown, TARGET_CHARS + CHANGE_CHARS)
     path = paths[0] if len(paths) == 1 else join_fitting(paths, TARGET_CHARS + CHANGE_CHARS)
-    return f"{path} ({join_fitting(shown, TARGET_CHARS)})" if shown and kind != "edit" else path
+    return f"{path} ({join_fitting(shown, TARGET_CHARS)})" if shown else path
 
 
 def _shorten_path(path: str) -> str:

@@ -15,7 +15,9 @@ def _spell(names: str) -> frozenset[str]:
     return frozenset([*names.split(), *names.replace("_", "").split()])
 
 
-PATHS = _spell("path file_path filename file file_name notebook_path target_file")
+PATHS = _spell("path file_path filename file file_name notebook_path target_file relative_path target_notebook")
+_MOVED = _spell("source destination old_path new_path source_path destination_path src dst")
+"""Names of the paths of a call that moves a file."""
 _REPLACED = _spell("old_text old_string old_str")
 """Names that alone show that the text is replaced."""
 OLD = _REPLACED | {"search", "old", "find"}
@@ -25,13 +27,23 @@ _PATCH = frozenset(["patch", "diff", "patch_text", "patchtext"])
 _SENDS = re.compile(r"(?:to|subject)$|recipient|channel|chat|thread")
 """Start of a key of a call that sends something: a path beside it is an attachment."""
 _SEARCHES = frozenset(["url", "query", "pattern"])
+_READS = frozenset(
+    ["read", "get", "list", "view", "open", "show", "search", "find", "query", "ask", "grep", "diff"]
+)
+_READS |= {"compare", "count", "fetch", "load", "describe", "summarize", "parse", "extract", "validate", "check"}
+"""A tool with one of these words in its name, and none of the following, changes no file."""
+_WRITES = frozenset(["write", "create", "edit", "replace", "save"])
+_ADDS = frozenset(["insert", "append", "add", "update", "format", "apply", "set", "merge"])
+"""A tool with one of these words changes a file if it is also given something else."""
+_FOLDERS = frozenset(["directory", "folder", "dir"])
 _DRY = frozenset(["dryrun", "preview", "previewonly", "checkonly", "simulate"])
 """A call with one of these set to true changes nothing."""
-_DELETES = frozenset(["delete", "remove", "undo", "rename"])
+_DELETES = frozenset(["delete", "remove", "undo", "rename", "move"])
 _GIVES = frozenset(
-    ["upload", "send", "post", "publish", "submit", "share", "attach", "transcribe", "translate", "ocr", "convert"]
+    ["upload", "send", "post", "publish", "submit", "share", "attach", "comment", "annotate", "review"]
 )
-"""A tool with one of these words in its name turns a file into something else, or sends it: the call is data."""
+_GIVES |= {"transcribe", "translate", "ocr", "convert", "query", "ask"}
+"""A tool with one of these words in its name sends or judges a file, or turns it into something else."""
 _PATCHES = frozenset(["patch", "apply", "edit", "replace"])
 CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
 _PLACES = _spell(
@@ -39,6 +51,7 @@ _PLACES = _spell(
 )
 _PLACES |= _spell("device container pod namespace cluster region database db env environment account")
 """Words of a key that says where a command runs or a file is: elsewhere, the same call is another one."""
+_SETTING = re.compile(r"-?\d[\d.]*|true|false")
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
@@ -56,15 +69,25 @@ def find_kind(
     searches = any(key in _SEARCHES for key, _ in pairs)
     is_dry = any(key.replace("_", "").replace("-", "") in _DRY and value == "true" for key, value in pairs)
     puts = new or join_values(pairs, WRITTEN) or join_values(pairs, _REPLACED)
-    verbs = _NAME_WORD.findall(command) if len(command) < MOST_VERB_CHARS else ()
-    deletes = not _DELETES.isdisjoint(words.union(verbs))
-    writes = paths and (puts or deletes) and not (sends or searches)
+    # The verb of a call says more than the name of a tool with several.
+    verbs = (split_name(command) if len(command) < MOST_VERB_CHARS else None) or words
+    deletes = not _DELETES.isdisjoint(words | verbs)
+    gives = any(key not in PATHS and not _SETTING.fullmatch(value) for key, value in pairs)
+    is_writer = not _WRITES.isdisjoint(verbs) or (gives and not _ADDS.isdisjoint(verbs))
+    is_writer = (is_writer and _FOLDERS.isdisjoint(words)) or deletes
+    writes = paths and (is_writer or (puts and _READS.isdisjoint(verbs))) and not (sends or searches)
     checks = not CHECKS.isdisjoint(words)
     if not (checks or is_dry) and (is_patch or (old and new) or writes):
         return "edit"
     if checks or (command and not paths):
         return "command"
     return "read" if paths and not (is_dry or sends) else ""
+
+
+def find_paths(pairs: Sequence[tuple[str, str]], words: frozenset[str]) -> tuple[str, ...]:
+    """Return the paths among the arguments."""
+    names = PATHS if _DELETES.isdisjoint(words) else PATHS | _MOVED
+    return tuple(dict.fromkeys(value for key, value in pairs if key in names))
 
 
 def list_places(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

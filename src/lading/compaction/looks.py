@@ -90,7 +90,7 @@ def _tells_of_change(errors: Iterable[str], shell: Command) -> bool:
     """Return whether one of the errors is of a change that was not made."""
     if shell.only_looks:
         return False
-    return any(not _SHOWS.match(line) or (shell.path and basename(shell.path) in line) for line in errors)
+    return any(not _SHOWS.match(line) or any(basename(path) in line for path in shell.paths) for line in errors)
 
 
 def _is_error(line: str, command: str, names: frozenset[str]) -> bool:

@@ -146,7 +146,7 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command, path: 
     # What a command prints of errors did not make it fail if its exit code is zero.
     is_trusted = kind == "command" and not (result.is_error or shell.hides_code)
     is_zero = is_trusted and (code == "" or 0 in find_codes(text))
-    own = read_look(f"{ends}\n{code or ''}", shell) if (shell.shows or shell.path) and not is_zero else Look()
+    own = read_look(f"{ends}\n{code or ''}", shell) if (shell.shows or shell.paths) and not is_zero else Look()
     look = own if shell.shows else Look()
     # A JSON answer such as {"cancelled": true} reports what the call did.
     may_be_stopped = len(text) <= MOST_EMPTY_CHARS and text.lstrip()[:1] != "{" and not look.failed

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from lading.compaction.actions import Action, covers, is_elsewhere, merge
+from lading.compaction.actions import Action, covers, is_surely_same, merge, removes
+from lading.compaction.checks import list_removals
 from lading.compaction.excerpts import clip
 from lading.compaction.notes import Note
 from lading.compaction.record_lines import FAILING, FILES
@@ -111,7 +112,8 @@ def _read_state(notes: Sequence[Note]) -> WorkState:
     for note in notes:
         act = note.action
         if act is None:
-            state = state._replace(asked=note.entry) if note.speaker == "User" else state
+            is_asked = note.speaker == "User" and not note.repeats
+            state = state._replace(asked=note.entry) if is_asked else state
             continue
         state = state._replace(files=act.state.files)
         if not act.ended.ran:
@@ -124,6 +126,7 @@ def _read_state(notes: Sequence[Note]) -> WorkState:
         _end_failure(state, act.subject, act)
         if act.edits and act.ended.is_made:
             for path in act.paths:
+                path = path.removeprefix("./")
                 state.changed.pop(path, None)
                 state.changed[path] = note.entry
         if act.failed:
@@ -131,18 +134,27 @@ def _read_state(notes: Sequence[Note]) -> WorkState:
             state.failures.setdefault(act.subject, []).append(note)
             continue
         state.succeeded[act.tool] = note.entry
-        if act.ended.passed or act.edits:
-            newest = islice(reversed(state.failing.items()), MOST_COMPARED)
-            fixed = [subject for subject, failed in newest if failed.action and covers(act, failed.action)]
-            for subject in fixed:
-                _end_failure(state, subject, act)
+        _end_others(state, act)
     return state
+
+
+def _end_others(state: WorkState, act: Action) -> None:
+    """Remove what is not current after a successful call: failures of other calls, and files that it removes."""
+    gone = list_removals(act.steps)
+    for path in [path for path in state.changed if any(removal.removes(path) for removal in gone)]:
+        del state.changed[path]
+    if act.ended.passed or act.edits or gone:
+        newest = islice(reversed(state.failing.items()), MOST_COMPARED)
+        failing = [(subject, note.action) for subject, note in newest if note.action]
+        for subject in [subject for subject, failed in failing if covers(act, failed) or removes(act, failed)]:
+            _end_failure(state, subject, act)
 
 
 def _end_failure(state: WorkState, subject: str, act: Action) -> None:
     """Remove a failure, which is not current after this call of the same."""
-    failed = state.failing.pop(subject, None)
-    if failed and failed.action and is_elsewhere(act, failed.action):
+    state.failing.pop(subject, None)
+    failed = state.failures[subject][-1].action if subject in state.failures else None
+    if failed and not is_surely_same(act, failed):
         state.unclear.add(subject)
 
 

@@ -50,6 +50,7 @@ _REDIRECT = re.compile(r"\b(?:echo|printf|cat)\b[^;&|\n<>]*(?<![\d&])>>?\s*([^\s
 _IN_PLACE = re.compile(
     r"\b(?:sed\b(?=[^;&|\n]*\s-(?:\w*i|-in-place))|perl\b(?=[^;&|\n]*\s-[0lnpw]*i))[^;&|\n>]*\s([^\s;&|>]+)"
 )
+_LATER = re.compile(r"(?:^|;)[ \t]*(?:sudo )?cat\s*>>?\s*([^\s;&|<>'\"$]+)\s*<<", re.MULTILINE)
 _PREPARES = re.compile(r"(?:\s*(?:cd|pushd|mkdir)\b[^;&|\n]*(?:&&|[;\n]))*+\s*(?:sudo\s+)?")
 _ACTS = re.compile(r"\bfind\b[^;|]*\s-(?:delete|exec)")
 
@@ -61,8 +62,8 @@ class Command(Struct, frozen=True):
     """The command without the text of a heredoc that is written to a file."""
     runs: str
     """The command without trailing filters and redirects."""
-    path: str = ""
-    """The file that it writes."""
+    paths: tuple[str, ...] = ()
+    """The files that it writes."""
     written: str = ""
     """The text of a heredoc that is written to that file."""
     writes_first: bool = False
@@ -93,14 +94,14 @@ def parse_command(command: str) -> Command:
     programs = [program for program in found if not IDLE.fullmatch(program)]
     others = {program for program in programs if not LOOKS.fullmatch(program)}
     statements = tuple(_split_statements(text, plain))
-    if path and path[0] not in "'\"$" and not path.startswith("/dev/"):
+    if written and path and path[0] not in "'\"$" and not path.startswith("/dev/"):
         shows = len(programs) > 1 and all(map(WRITES.fullmatch, others - {"perl"}))
         return Command(
             text,
             runs=text[:MOST_COMMAND_CHARS],
-            path=path,
+            paths=tuple(_list_written(text, plain, written)),
             written=body,
-            writes_first=written is not None and _PREPARES.fullmatch(plain, 0, written.start()) is not None,
+            writes_first=_PREPARES.fullmatch(plain, 0, written.start()) is not None,
             statements=statements,
             shows=shows,
         )
@@ -110,7 +111,7 @@ def parse_command(command: str) -> Command:
         command,
         runs=("; ".join(statements) + body)[:MOST_COMMAND_CHARS],
         # A script is an argument of its program.
-        statements=(*statements, f"<< {body!r}") if body else statements,
+        statements=(*statements, f"<< {body[:MOST_COMMAND_CHARS]!r}") if body else statements,
         shows=shows,
         only_looks=shows and not others,
         changes=any(map(CHANGES.fullmatch, programs)),
@@ -118,6 +119,18 @@ def parse_command(command: str) -> Command:
         hides_end=cut is not None and _HIDES.search(plain, cut.start()) is not None,
         hides_code=_SEVERAL.search(plain) is not None,
     )
+
+
+def _list_written(text: str, plain: str, first: re.Match[str]) -> Iterator[str]:
+    """Yield the files that a command writes: all operands of an editor, or those of later heredocs too."""
+    if first.re is not _IN_PLACE:
+        yield text[slice(*first.span(first.lastindex or 0))]
+        yield from (found[1] for found in _LATER.finditer(text, first.end()))
+        return
+    words = [text[slice(*word.span())] for word in re.compile(r"\S+").finditer(plain, *first.span())]
+    operands = [word for word in words[1:] if word[0] not in "-'\""]
+    is_quoted = any(word[0] in "'\"" for word in words)
+    yield from operands if is_quoted else operands[1:]
 
 
 def _split_statements(text: str, plain: str) -> Iterator[str]:

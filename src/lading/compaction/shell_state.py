@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from lading.compaction.actions import LOOK, Action
-from lading.compaction.checks import Check, ShellStep
+from lading.compaction.checks import Check, FileRemoval, ShellStep
 from lading.compaction.notes import Note
 from lading.compaction.places import BACK, Move, Place, ShellState
 
@@ -76,7 +76,9 @@ class _Shells:
             subshells += [place] * step.opens
             if isinstance(step.does, Check):
                 step = step._replace(does=step.does._replace(place=place))
-            elif step.does and (move := self._resolve(step.does, place)):
+            elif isinstance(step.does, FileRemoval):
+                step = step._replace(does=step.does.within(place.folder))
+            elif isinstance(step.does, Move) and (move := self._resolve(step.does, place)):
                 place = place.move(move)
             steps.append(step)
             for _ in range(min(step.closes, len(subshells))):
