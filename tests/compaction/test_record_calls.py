@@ -78,6 +78,7 @@ WIDER = [
     ("go test ./internal/parse", "go test ./internal/..."),
     ("cargo test parse", "cargo test"),
     ("mypy src/a.py", "mypy src"),
+    ("pytest -q", "python -m pytest tests/ -q"),
     ("ruff check src/a.py", "ruff check ."),
     ("cd /w && pytest tests/test_a.py", "cd /w && pytest"),
     ("ssh a pytest tests/test_a.py", "ssh a pytest"),

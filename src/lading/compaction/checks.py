@@ -31,6 +31,8 @@ _FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,5}")
 _TARGET = re.compile(rf"{_FILE.pattern}|(?!-)[^=:@]*/[^=:@]*|\.")
 """A file or folder, with a dot or slash in its name."""
 _NESTED = re.compile(r"(?<=.)/(?:\.{3})?$|^\./(?=[^.])")
+_ALL = frozenset([".", "test", "tests", "spec"])
+"""Folders that usually hold all tests."""
 _OPTION = re.compile(r"-|\w+=")
 _PREFIXES = frozenset(["sudo", "time", "timeout", "nice", "exec", "env"])
 _LAUNCHERS = _PREFIXES | {"python", "python3", "npx", "npm", "uv", "poetry", "pipenv", "run"}
@@ -64,7 +66,7 @@ class Check(NamedTuple):
         # A word may be a folder.
         around = self.targets | (self.words - other.words)
         includes = bool(other.targets) and all(any(_contains(one, of) for one in around) for of in other.targets)
-        return self._is_alike(other) and options == of_other and (includes or not around)
+        return self._is_alike(other) and options == of_other and (includes or around <= _ALL)
 
     def _is_alike(self, other: Check) -> bool:
         return self.program == other.program and self.place.may_be(other.place) and self.narrow <= other.narrow
