@@ -121,4 +121,4 @@ def test_an_answer_of_restore_tells_nothing_of_names(place: str) -> None:
 def test_restore_reads_every_form_of_an_address(address: str) -> None:
     call = ToolCall("r", RESTORE, json.dumps({"address": address, "lines": "2"}))
     found = answer(call, LOG, session=ONE, count=lambda text: len(text) // 4)
-    assert found.text == "[Lines 2 to 2 of 900. Next: lines 3-900.]\nline 1: 7919"
+    assert found.text == "[Lines 2 to 2 of 900. Next: lines 3-900.]\nline 1: 7919\n"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lading.addresses import RESTORE
 from lading.audit import text_search
 from lading.audit.restore import ANSWER_TOKENS, SCHEMA, answer, answer_calls, read_requested_address
+from lading.audit.text_lines import split_lines
 from lading.history.log import Entry
 from lading.jsonbytes import digest
 from lading.messages import Image, Message, Opaque, Text, ToolCall, ToolResult
@@ -45,15 +46,14 @@ def test_a_small_text_comes_back_whole() -> None:
 
 def test_pages_follow_each_other_until_everything_was_read() -> None:
     text = "\n".join(f"line {number} of the log" for number in range(3_000))
-    log, read, lines = entries(text), [], "1"
-    lines = ""
+    log, read, lines = entries(text), "", ""
     for _ in range(100):
-        shown = ask(log, lines=lines).text.split("\n")
-        read += shown[1:]
-        if "Next: lines " not in shown[0]:
+        header, _, page = ask(log, lines=lines).text.partition("\n")
+        read += page
+        if "Next: lines " not in header:
             break
-        lines = shown[0].partition("Next: lines ")[2].rstrip(".]")
-    assert read == text.split("\n")
+        lines = header.partition("Next: lines ")[2].rstrip(".]")
+    assert read == text
 
 
 def test_a_query_finds_the_line_among_many() -> None:
@@ -102,6 +102,10 @@ def test_a_query_is_words_and_never_a_pattern(query: str) -> None:
         ('{"address": "#x"}', "not an address"),
         ('{"address": "artifact://default/session/log/0", "lines": "x"}', "a range"),
         ('{"address": "artifact://default/session/log/0", "lines": "7-3"}', "lines 1 to 1"),
+        ('{"address": "artifact://default/session/log/0", "lines": "2:1-4"}', "lines 1 to 1"),
+        ('{"address": "artifact://default/session/log/0", "lines": "1:7-9"}', "6 characters"),
+        ('{"address": "artifact://default/session/log/0", "lines": "1:0-4"}', "6 characters"),
+        ('{"address": "artifact://default/session/log/0", "lines": "1:4-3"}', "6 characters"),
         ("[" * 5_000, "not a JSON"),
     ],
 )
@@ -115,7 +119,7 @@ def test_what_cannot_be_answered_says_what_to_do(arguments: str, said: str) -> N
 @given(
     st.text(max_size=300).map(lambda text: text * 40),
     st.text(max_size=30),
-    st.one_of(st.just(""), st.from_regex(r"[0-9]{1,4}(-[0-9]{1,4})?", fullmatch=True)),
+    st.one_of(st.just(""), st.from_regex(r"[0-9]{1,4}(:[0-9]{1,4})?(-[0-9]{1,4})?", fullmatch=True)),
 )
 def test_no_answer_is_larger_than_it_may_be(text: str, query: str, lines: str) -> None:
     assert count(ask(entries(text), query=query, lines=lines).text) <= ANSWER_TOKENS
@@ -240,11 +244,11 @@ def test_a_search_of_very_much_says_how_far_it_went_and_goes_on_from_there(monke
 )
 def test_what_is_near_in_no_batch_is_in_no_line(texts: list[str], query: str, start: int) -> None:
     """A search in batches finds what a look into each line finds."""
-    lines = text_search.split_lines("\n".join(texts))
-    found = set(text_search.search_lines(lines, query, start=start).best)
-    following = [*lines[1:], ""]
-    for at, (line, after) in enumerate(zip(lines, following, strict=True)):
-        seen = (line + after[:80]) if len(line) == text_search.LINE_CHARS else line
+    pieces = split_lines("\n".join(texts)).pieces
+    found = set(text_search.search_pieces(pieces, query, start=start).best)
+    following = [*pieces[1:], ""]
+    for at, (piece, after) in enumerate(zip(pieces, following, strict=True)):
+        seen = piece if piece.endswith("\n") else piece + after[:80]
         if at >= start and query.casefold() in seen.casefold():
             assert at in found
 

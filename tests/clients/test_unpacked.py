@@ -13,11 +13,13 @@ import pytest
 from anthropic import beta_async_tool, beta_tool
 from openai import AsyncOpenAI, OpenAI
 
+from lading import Session
 from lading.clients import wrap
 from lading.events import Event, Unpacked
 from lading.testing import Say, Seen, StrictProvider, Use
 from tests.clients.agents import MODELS, anthropic_client, awaited, each
 from tests.clients.mocks import HI, over
+from tests.clients.test_signed import MESSAGE, TOOL
 
 LINES = {f"file-{number}": f"{number}: " + "a line of the file " * 300 for number in range(12)}
 
@@ -188,3 +190,59 @@ def test_an_endpoint_that_is_not_packed_is_told_of_once(caplog: pytest.LogCaptur
     told = [event.what for event in events if isinstance(event, Unpacked)]
     assert told == ["the endpoint .../responses/compact", "the endpoint .../completions"]
     assert len(events) == len(caplog.records) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "advised"),
+    [
+        ("completions", "chat.completions, responses or messages"),
+        ("messages/batches", "chat.completions, responses or messages"),
+        ("interactions", "models.generate_content or chats"),
+        ("models/m:batchGenerateContent", "models.generate_content or chats"),
+        ("model/m/invoke", "messages.create(**session.pack(tools).request)"),
+        ("model/m/invoke-with-response-stream", "messages.create(**session.pack(tools).request)"),
+        ("projects/p/models/m:rawPredict", "messages.create(**session.pack(tools).request)"),
+        ("projects/p/models/m:streamRawPredict", "messages.create(**session.pack(tools).request)"),
+    ],
+)
+def test_the_advice_names_what_clients_of_the_endpoint_have(path: str, advised: str) -> None:
+    events: list[Event] = []
+    client: Any = wrap(over(lambda _: httpx2.Response(200, json={})), on_event=events.append)
+    client._client.post(f"http://here/v1/{path}", json=HI)
+    (event,) = events
+    assert isinstance(event, Unpacked)
+    assert advised in event.advice
+    assert "lading.Session" in event.advice
+
+
+_CLOUDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "bedrock": (anthropic.AnthropicBedrock, {"api_key": "k", "aws_region": "us-east-1"}),
+    "vertex": (anthropic.AnthropicVertex, {"access_token": "t", "project_id": "p", "region": "us-east5"}),
+}
+
+
+@pytest.mark.parametrize("cloud", _CLOUDS)
+def test_the_advice_for_clients_of_other_clouds_can_be_followed(cloud: str) -> None:
+    sent, events = list[Any](), list[Event]()
+
+    def answering(request: httpx2.Request) -> httpx2.Response:
+        sent.append(json.loads(request.read()))
+        return httpx2.Response(200, json=MESSAGE)
+
+    make, fields = _CLOUDS[cloud]
+    http = anthropic.DefaultHttpxClient(transport=httpx2.MockTransport(answering))
+    client = make(http_client=http, **fields)
+    asked: Any = {"model": MODELS["anthropic"], "max_tokens": 50, "messages": HI["messages"]}
+    wrap(client, on_event=events.append).messages.create(**asked)
+    assert sent[0]["messages"] == HI["messages"]
+    (event,) = events
+    assert isinstance(event, Unpacked)
+    assert "messages.create(**session.pack(tools).request)" in event.advice
+    with Session(MODELS["anthropic"]) as session:
+        session.add([*HI["messages"], {"role": "user", "content": [{"type": "text", "text": "there"}]}])
+        request = session.pack([TOOL], fields={"max_tokens": 50}).request
+        request["messages"][-1]["content"][-1]["cache_control"] = request.pop("cache_control")
+        assert session.reply(client.messages.create(**request)).message.text == "Yes."
+    assert [tool["name"] for tool in sent[1]["tools"]] == ["read", "restore"]
+    assert "cache_control" not in sent[1]
+    assert sent[1]["messages"][-1]["content"][-1]["cache_control"] == {"type": "ephemeral"}

@@ -1,7 +1,8 @@
 """The ``restore`` tool, by which a model reads removed content: its schema and its answers.
 
-An answer is a page of lines, or the passages that match a query, of at most ``ANSWER_TOKENS``. No argument is
-used as a path or a pattern: an address is looked up in this session's own log, and a query is a list of words.
+An answer is a page of lines, or the passages that match a query, of at most ``ANSWER_TOKENS``. The text of a page,
+below its header, is that of the message, so all pages joined are the message. No argument is used as a path or a
+pattern: an address is looked up in this session's own log, and a query is a list of words.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from msgspec.structs import replace
 from lading import jsonbytes
 from lading.addresses import RESTORE, Address, parse, relative
 from lading.audit.pointers import render_text
-from lading.audit.text_search import choose_lines, number_lines, search_lines, split_lines
+from lading.audit.text_lines import TextLines, split_lines
+from lading.audit.text_search import choose_pieces, number_pieces, search_pieces
 from lading.errors import AddressError
 from lading.history.history import History
 from lading.history.log import Entry
@@ -43,7 +45,8 @@ LEAST_ANSWER_TOKENS = 150
 """With less room than this, calls get an error result."""
 _NOTE_TOKENS = 60
 """Approximate tokens of the header line of an answer."""
-_LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
+_LINES = re.compile(r"\s*(\d{1,9})\s*(?::\s*(\d{1,9})\s*)?(?:-\s*(\d{1,9})\s*)?", re.ASCII)
+"""Lines, 1-80, or characters of a line that is too long for an answer, 7:2001-4000."""
 _NUMBER = re.compile(r"#?(\d{1,9}(?:-\d{1,9}|\.\d{1,6})?)", re.ASCII)
 """Numbers of messages as records write them: #17, #17-42, #17.0 for a part."""
 _QUERY_CHARS = 400
@@ -92,9 +95,9 @@ def answer(
     """Answer a call of the tool; the result is an error that states what to do when it cannot be answered.
 
     ``entries`` is the whole log of ``session`` (tenant and session); ``count`` returns the tokens of a text. The
-    answer has at most ``most_tokens``, except where a single line has more. ``count_media`` returns the tokens of
-    an image or file in a result; None: the provider format accepts none there, and the answer notes that. Images
-    and files are left out of answers with a query and of pages after the first.
+    answer has at most ``most_tokens``, except where a single piece of a line has more. ``count_media`` returns the
+    tokens of an image or file in a result; None: the provider format accepts none there, and the answer notes that.
+    Images and files are left out of answers with a query and of pages after the first.
     """
     try:
         arguments = _read_arguments(call)
@@ -104,7 +107,7 @@ def answer(
         lines, room = split_lines(_join_messages(messages)), most_tokens - _NOTE_TOKENS
         if arguments.query.strip():
             return ToolResult(call.id, (Text(_write_matches(lines, arguments, count, room=room)),), name=RESTORE)
-        is_first_page = _parse_range(lines, arguments.lines)[0] == 1
+        is_first_page = _parse_range(lines, arguments.lines)[0] == 0
         parts = (part for _, message in messages for part in message.parts)
         media = list(_iter_media(parts)) if is_first_page else []
         fitting = _fit_media(media, count_media, room=room - LEAST_ANSWER_TOKENS)
@@ -246,48 +249,97 @@ def _fit_media(media: Sequence[Image | File], count: Callable[[Image | File], in
     return _Media(tuple(parts), used, f"{note}{' The others take too much room.' if left else ''}]\n")
 
 
-def _parse_range(lines: Sequence[str], wanted: str) -> tuple[int, int]:
-    """Parse a range of lines, numbered from 1; a blank ``wanted`` selects all lines."""
-    match = _LINES.fullmatch(wanted) if wanted.strip() else None
-    if wanted.strip() and match is None:
+def _parse_range(lines: TextLines, wanted: str) -> tuple[int, int]:
+    """Parse a range of lines, or of characters of a line, into pieces (end excluded); a blank one selects all."""
+    if not wanted.strip():
+        return 0, len(lines.pieces)
+    match = _LINES.fullmatch(wanted)
+    if match is None:
         raise _Refusal("lines is a number or a range such as 1-80.")
-    first = int(match[1]) if match else 1
-    last = min(int(match[2] or match[1]) if match else len(lines), len(lines))
+    line, is_within = int(match[1]), match[2] is not None
+    last = line if is_within else min(int(match[3] or line), lines.count)
+    if not 1 <= line <= last <= lines.count:
+        raise _Refusal(f"There are lines 1 to {lines.count}; give a range within them.")
+    if not is_within:
+        return lines.begins[line - 1], lines.begins[last]
+    most = lines.count_chars(line)
+    first, last = int(match[2]), min(int(match[3] or most), most)
     if not 1 <= first <= last:
-        raise _Refusal(f"There are lines 1 to {len(lines)}; give a range within them.")
-    return first, last
+        raise _Refusal(f"Line {line} has {most} characters; give a range within them.")
+    return lines.find_pieces(line, first=first, last=last)
 
 
-def _write_page(lines: Sequence[str], wanted: str, count: Callable[[str], int], *, room: int) -> str:
+def _write_page(lines: TextLines, wanted: str, count: Callable[[str], int], *, room: int) -> str:
     """Write as many of the wanted lines as fit ``room`` tokens, under a header that states how to get the rest."""
     first, last = _parse_range(lines, wanted)
-    end = _count_fitting(lines[first - 1 : last], count, room=room) + first - 1
-    more = f" Next: lines {end + 1}-{len(lines)}." if end < len(lines) else ""
-    return "\n".join((f"[Lines {first} to {end} of {len(lines)}.{more}]", *lines[first - 1 : end]))
+    end = _find_page_end(lines, first, last=last, count=count, room=room)
+    shown = f"Lines {lines.find_line(first)} to {lines.find_line(end - 1)} of {lines.count}."
+    more = f" Next: lines {_name_rest(lines, end, last=lines.count)}." if end < len(lines.pieces) else ""
+    return f"[{shown}{_note_part(lines, first, end)}{more}]\n{''.join(lines.pieces[first:end])}"
 
 
-def _count_fitting(lines: Sequence[str], count: Callable[[str], int], *, room: int) -> int:
-    """Count the leading lines that fit ``room`` tokens; at least one."""
-    # Every line has at least one token, so lines far beyond the page need not be counted.
-    low, high = 1, min(len(lines), 1 + room)
+def _find_page_end(lines: TextLines, first: int, *, last: int, count: Callable[[str], int], room: int) -> int:
+    """Return where a page ends: within a line only where that line is too long for any page."""
+    end = first + _count_fitting(lines.pieces[first:last], count, room=room)
+    begin = lines.find_begin(end)
+    if not first < begin < end:
+        return end
+    whole = lines.pieces[begin : lines.find_end(end)]
+    return begin if _count_fitting(whole, count, room=room) == len(whole) else end
+
+
+def _note_part(lines: TextLines, first: int, end: int) -> str:
+    """State which characters of the last of these lines are there, unless all are."""
+    part = lines.find_part(first, end)
+    line = lines.find_line(end - 1)
+    return f" Of line {line}: characters {part[0]} to {part[1]} of {lines.count_chars(line)}." if part else ""
+
+
+def _name_rest(lines: TextLines, piece: int, *, last: int) -> str:
+    """Name the lines from a piece on up to line ``last``; within a line, the rest of it alone."""
+    line = lines.find_line(piece)
+    if piece == lines.find_begin(piece):
+        return f"{line}-{last}"
+    return f"{line}:{lines.find_char(piece)}-{lines.count_chars(line)}"
+
+
+def _count_fitting(pieces: Sequence[str], count: Callable[[str], int], *, room: int) -> int:
+    """Count the leading pieces that fit ``room`` tokens; at least one."""
+    # Nearly every piece has at least one token, so pieces far beyond the page need not be counted.
+    low, high = 1, min(len(pieces), 1 + room)
     while low < high:
         middle = (low + high + 1) // 2
-        fits = count("\n".join(lines[:middle])) <= room
+        fits = count("".join(pieces[:middle])) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
     return low
 
 
-def _write_matches(lines: Sequence[str], arguments: _Arguments, count: Callable[[str], int], *, room: int) -> str:
+def _write_matches(lines: TextLines, arguments: _Arguments, count: Callable[[str], int], *, room: int) -> str:
     """Write the passages that hold most of the query's words, in text order, as many as fit ``room`` tokens."""
     first, last = _parse_range(lines, arguments.lines)
-    found = search_lines(lines[:last], arguments.query, start=first - 1)
-    searched = f"lines {first} to {found.end}" if found.end - found.start < len(lines) else f"{len(lines)} lines"
-    rest = f" Not searched yet: give lines {found.end + 1}-{last} too." if found.end < last else ""
+    found = search_pieces(lines.pieces[:last], arguments.query, start=first)
+    searched = f"lines {lines.find_line(first)} to {lines.find_line(found.end - 1)}"
+    if (first, found.end) == (0, len(lines.pieces)):
+        searched = f"{lines.count} lines"
+    part, rest = _note_part(lines, first, found.end), _note_unsearched(lines, found.end, last=last)
     if not found.best:
-        is_whole = (first, last) == (1, len(lines))
+        is_whole = (first, last) == (0, len(lines.pieces))
         other = " Read it by lines, from 1-80 on." if is_whole else " Leave lines out to search all."
-        return f"[None of {searched} holds these words.{rest or other}]"
-    positions = choose_lines(lines, found.best, count=count, room=room)
+        return f"[None of {searched} holds these words.{part}{rest or other}]"
+    positions = choose_pieces(lines, found.best, count=count, room=room)
+    holding = len({lines.find_line(at) for at in found.best})
+    pieces = f", in {len(found.best)} pieces" if holding < len(found.best) else ""
     missing = len(set(found.best).difference(positions))
-    more = f" {missing} more lines match; ask for other words, or by lines." if missing else ""
-    return f"[{len(found.best)} of {searched} match.{more}{rest}]\n{number_lines(lines, positions)}"
+    what = "pieces" if pieces else "lines"
+    more = f" {missing} more {what} match; ask for other words, or by lines." if missing else ""
+    return f"[{holding} of {searched} match{pieces}.{part}{more}{rest}]\n{number_pieces(lines, positions)}"
+
+
+def _note_unsearched(lines: TextLines, piece: int, *, last: int) -> str:
+    """State which lines before the piece ``last`` were not searched, if any."""
+    if piece == last:
+        return ""
+    line, last_line = lines.find_line(piece), lines.find_line(last - 1)
+    is_within = piece != lines.find_begin(piece)
+    then = f", then {line + 1}-{last_line}" if is_within and line < last_line else ""
+    return f" Not searched yet: give lines {_name_rest(lines, piece, last=last_line)} too{then}."

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import RESTORE
+from lading.audit.text_lines import TextLines
 from lading.errors import InputError
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
@@ -206,93 +207,98 @@ def _complete_words(string: str, start: int, end: int) -> str:
     return "".join([*left, string[start:end], *right]).strip()
 
 
-LINE_CHARS = 200
-"""A longer line is shown as several, so that pages are bounded in characters too."""
 MOST_LOOKS = 1_000_000
-"""Limit of comparisons of a line with a word in one search: a fraction of a second."""
+"""Limit of comparisons of a piece with a word in one search: a fraction of a second."""
 _OVERLAP_CHARS = 80
 """A match at the end of a piece of a long line may extend this far into the next piece."""
-_AROUND_LINES = 2
-_BATCH_LINES = 256
+_AROUND_PIECES = 2
+_BATCH_PIECES = 256
 _WORD = re.compile(r"\w+", re.UNICODE)
 _QUERY_WORDS = 16
 
 
-class LineMatches(Struct, frozen=True):
-    """Lines that hold a query or words of it."""
+class PieceMatches(Struct, frozen=True):
+    """Pieces that hold a query or words of it."""
 
     best: list[int]
     start: int
     end: int
-    """The searched lines are ``start`` up to here, exclusive."""
+    """The searched pieces are ``start`` up to here, exclusive."""
 
 
-def split_lines(text: str) -> list[str]:
-    """Split a text into lines of at most ``LINE_CHARS``, so that line numbers are the same for every query."""
-    lines: list[str] = []
-    for line in text.splitlines() or [""]:
-        if len(line) <= LINE_CHARS:
-            lines.append(line)
-        else:
-            lines += [line[start : start + LINE_CHARS] for start in range(0, len(line), LINE_CHARS)]
-    return lines
+def search_pieces(pieces: Sequence[str], query: str, *, start: int = 0) -> PieceMatches:
+    """Find the pieces from ``start`` on that hold the query, or words of it, ignoring case; best pieces first.
 
-
-def search_lines(lines: Sequence[str], query: str, *, start: int = 0) -> LineMatches:
-    """Find the lines from ``start`` on that hold the query, or words of it, ignoring case; best lines first.
-
-    Lines with more words rank higher, and words found in few lines weigh more. The search ends after about
+    Pieces with more words rank higher, and words found in few pieces weigh more. The search ends after about
     ``MOST_LOOKS`` comparisons.
     """
     whole = query.strip().casefold()
     words = list(dict.fromkeys(_WORD.findall(whole)))[:_QUERY_WORDS]
     holding: dict[str, list[int]] = {needle: [] for needle in (*words, whole)}
     last, looks = start, 0
-    for first in range(start, len(lines), _BATCH_LINES):
+    for first in range(start, len(pieces), _BATCH_PIECES):
         if looks >= MOST_LOOKS:
             break
-        last = min(first + _BATCH_LINES, len(lines))
-        after = lines[last][:_OVERLAP_CHARS] if last < len(lines) else ""
-        joined = ("".join(lines[first:last]) + after).casefold()
+        last = min(first + _BATCH_PIECES, len(pieces))
+        after = pieces[last][:_OVERLAP_CHARS] if last < len(pieces) else ""
+        joined = ("".join(pieces[first:last]) + after).casefold()
         looks += last - first
         if here := [needle for needle in holding if needle in joined]:
             looks += (last - first) * len(here)
             for at in range(first, last):
-                line = _casefold_line(lines, at)
+                piece = _casefold_piece(pieces, at)
                 for needle in here:
-                    if needle in line:
+                    if needle in piece:
                         holding[needle].append(at)
     scores = dict.fromkeys(holding[whole], float(len(words)))
     for word in words:
         for at in holding[word]:
             scores[at] = scores.get(at, 0.0) + 1 / len(holding[word])
-    return LineMatches(sorted(scores, key=lambda at: (-scores[at], at)), start, last)
+    return PieceMatches(sorted(scores, key=lambda at: (-scores[at], at)), start, last)
 
 
-def choose_lines(lines: Sequence[str], best: Sequence[int], *, count: Callable[[str], int], room: int) -> list[int]:
-    """Choose as many of the ``best`` lines, with context, as fit ``room`` tokens, in text order; at least one."""
+def choose_pieces(lines: TextLines, best: Sequence[int], *, count: Callable[[str], int], room: int) -> list[int]:
+    """Choose as many of the ``best`` pieces, with context, as fit ``room`` tokens, in text order; at least one."""
     taken: set[int] = set()
     for at in best:
-        wider = taken | set(range(max(at - _AROUND_LINES, 0), min(at + _AROUND_LINES + 1, len(lines))))
-        if count(number_lines(lines, sorted(wider))) > room:
+        around = range(max(at - _AROUND_PIECES, 0), min(at + _AROUND_PIECES + 1, len(lines.pieces)))
+        wider = taken.union(around)
+        if count(number_pieces(lines, sorted(wider))) > room:
             break
         taken = wider
     return sorted(taken or {best[0]})
 
 
-def number_lines(lines: Sequence[str], positions: Sequence[int]) -> str:
-    """Write lines with their numbers; gaps are marked by ``...``."""
+def number_pieces(lines: TextLines, positions: Iterable[int]) -> str:
+    """Write pieces with the numbers of their lines and, where a part of a line is left out, of their characters
+    (``7:201-600: ...``); gaps are marked by ``...``."""
     shown: list[str] = []
-    for position, at in enumerate(positions):
-        if position and positions[position - 1] != at - 1:
+    after = None
+    for first, end in _join_pieces(lines, positions):
+        if after not in (None, first):
             shown.append("...")
-        shown.append(f"{at + 1}: {lines[at]}")
+        part = lines.find_part(first, end)
+        characters = f":{part[0]}-{part[1]}" if part else ""
+        text = "".join(lines.pieces[first:end]).removesuffix("\n")
+        shown.append(f"{lines.find_line(first)}{characters}: {text}")
+        after = end
     return "\n".join(shown)
 
 
-def _casefold_line(lines: Sequence[str], at: int) -> str:
-    """Return a line in casefold for searching; a piece of a long line with the start of the next piece."""
-    line = lines[at]
-    if len(line) == LINE_CHARS and at + 1 < len(lines):
-        line += lines[at + 1][:_OVERLAP_CHARS]
-    return line.casefold()
+def _join_pieces(lines: TextLines, positions: Iterable[int]) -> list[tuple[int, int]]:
+    """Join adjacent pieces of a line; ends are excluded."""
+    runs: list[tuple[int, int]] = []
+    for at in positions:
+        if runs and runs[-1][1] == at != lines.find_begin(at):
+            runs[-1] = (runs[-1][0], at + 1)
+        else:
+            runs.append((at, at + 1))
+    return runs
+
+
+def _casefold_piece(pieces: Sequence[str], at: int) -> str:
+    """Return a piece in casefold for searching; within a line, with the start of the next piece."""
+    piece = pieces[at]
+    if not piece.endswith("\n") and at + 1 < len(pieces):
+        piece += pieces[at + 1][:_OVERLAP_CHARS]
+    return piece.casefold()

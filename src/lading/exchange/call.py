@@ -39,13 +39,21 @@ MOST_UNSEEN = 8
 _ENOUGH = "Nothing more is restored or remembered in this step. Go on with what you have."
 
 
-_UNPACKED = (
-    "/responses/compact", "/completions", "/complete", "/messages/batches", "/threads/runs", "/runs",
-    "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict", "/interactions",
-    ":batchGenerateContent",
-)  # fmt: skip
-"""Path endings of conversation endpoints that no provider format supports."""
 _OTHER_ENDPOINTS = "Use chat.completions, responses or messages to have it packed, or lading.Session."
+_OTHER_OF_GOOGLE = "Use models.generate_content or chats to have it packed, or lading.Session."
+_IN_OWN_LOOP = (
+    "Pack with lading.Session and send by this client: messages.create(**session.pack(tools).request). "
+    "If the cloud refuses its cache_control, set it on the last block."
+)
+_UNPACKED = {
+    **dict.fromkeys(("/responses/compact", "/completions", "/complete", "/messages/batches"), _OTHER_ENDPOINTS),
+    **dict.fromkeys(("/threads/runs", "/runs"), _OTHER_ENDPOINTS),
+    **dict.fromkeys(("/interactions", ":batchGenerateContent"), _OTHER_OF_GOOGLE),
+    **dict.fromkeys(("/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict"), _IN_OWN_LOOP),
+}
+"""Path endings of conversation endpoints that no provider format supports, each with the advice for its client. The
+last ones are of Anthropic's clients for Bedrock and Vertex: the path has the model, which the body lacks, and the
+streams of Bedrock are in a format of AWS."""
 
 
 class PackedCall:
@@ -259,7 +267,7 @@ def find_wire_by_path(conversations: Conversations, method: str, *, path: str) -
     if found := _find_by_path(list_wires(), path) or _find_by_path(_list_plugged(conversations), path):
         return found
     if end := next((end for end in _UNPACKED if path.endswith(end)), ""):
-        report_unpacked(conversations, f"the endpoint ...{end}")
+        report_unpacked(conversations, f"the endpoint ...{end}", advice=_UNPACKED[end])
     return None
 
 
