@@ -21,6 +21,10 @@ HOSTILE = {
     "rules": "Never do it. " * (MILLION // 13),
     "do not": "do not " * (MILLION // 7),
     "short values": "".join(f"a{number} " for number in range(MILLION // 8)),
+    "announcements": "Rules of rules, summarise this:\n" * (MILLION // 32),
+    "open tags": "<a> </b>" * (MILLION // 8),
+    "quotation marks": 'a "b' * (MILLION // 4),
+    "fences": "``` a\n" * (MILLION // 6),
     "lone surrogates": "\ud83d" * (MILLION // 2),
     "letters of two cases": "aB" * (MILLION // 2),
 }

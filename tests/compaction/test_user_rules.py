@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.compaction.sentences import MOST_RULE_CHARS
 from lading.compaction.user_rules import (
-    MOST_RULE_CHARS,
     RESTATED,
     find_rules,
     find_statements,
@@ -43,7 +43,7 @@ RULES = [
     "\u2022 Make sure that it builds",
     "- [ ] please avoid globals",
     "2) Do not commit",
-    "> **Do not** rename it",
+    "**Do not** rename it",
     "Do  not delete a row",
 ]
 IDLE = [
@@ -92,6 +92,54 @@ def test_a_rule_over_several_lines_is_stated_whole() -> None:
     assert list(find_rules(user_text("\r\n".join([*rules, "", "so it goes"])))) == rules
     long = "never do\n" + "it " * (MOST_RULE_CHARS // 3)
     assert list(find_rules(user_text(long))) == ["never do"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Never do any of the following:\n- call the API\n- delete a branch",
+        "You must:\n\n1. log every call\n2. keep the ids",
+        "You must\n* log every call\n* keep the ids",
+        "Always do this:\nlog calls\nkeep the ids",
+        "Rules that hold throughout:\n- UTC everywhere\n- never log tokens",
+        "## Rules\n- UTC everywhere\n- no new dependencies",
+        "**Constraints**\n\n- UTC everywhere\n\n- no new dependencies",
+        "Never do these:\n- delete\n  - a branch\n  - a tag\n- push",
+        "- Never do these:\n  - delete\n  - push",
+        "Never commit to main. The only exception is CHANGELOG.md.",
+        "Never commit to main.\nExcept for CHANGELOG.md.",
+        "- Never commit to main.\n- Exception: CHANGELOG.md",
+        "Never commit to main. CHANGELOG.md is the only exception.",
+        "Never commit to main. This does not apply to CHANGELOG.md.",
+        "Never deploy in a freeze. Otherwise you may deploy after the tests.",
+        "Never do these:\n- delete\n- push\nThe only exception is CHANGELOG.md.",
+        "Never name files by date, e.g. report_2024.md, i.e. use the ticket.",
+    ],
+)
+def test_a_rule_is_stated_with_its_list_and_its_exception(rule: str) -> None:
+    found = restate(
+        find_statements([user_text(f"Hello there.\n\n{rule}\n\nThanks a lot.")]), most_tokens=1_000, count=count
+    )
+    stated = "\n".join(line.strip() for line in rule.splitlines() if line.strip())
+    assert found == user_text(f"{RESTATED}\n{stated}")
+    assert restate(find_statements([user_text(rule)]), most_tokens=1_000, count=count, without=rule) is None
+
+
+@pytest.mark.parametrize("text", ["Never do any of the following:", "You must:\n```\nmake\n```", "Always:\n> go"])
+def test_a_rule_whose_list_is_not_there_is_not_stated(text: str) -> None:
+    assert list(find_rules(user_text(text))) == []
+
+
+def test_a_long_list_is_stated_in_parts_behind_its_heading() -> None:
+    items = [f"- touch the folder number {number} of the archive" for number in range(60)]
+    parts = list(find_rules(user_text("\n".join(["Never:", *items, "", "Thanks."]))))
+    assert len(parts) > 3
+    assert all(part.startswith("Never:\n") and len(part) < 2 * MOST_RULE_CHARS for part in parts)
+    assert [line for part in parts for line in part.split("\n")[1:]] == items
+
+
+def test_a_task_s_list_is_not_a_rule() -> None:
+    assert list(find_rules(user_text("To do:\n- fix a.py\n- never push\n- tests"))) == ["- never push"]
 
 
 def test_rules_are_stated_again_each_once_in_their_order() -> None:

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from lading.compaction.user_rules import MOST_RULE_CHARS, demands, find_rules
-from lading.messages import Message, is_own, user_text
+from lading.compaction.pasted import blank_pasted
+from lading.compaction.sentences import MOST_RULE_CHARS
+from lading.compaction.user_rules import demands, find_rules_in
+from lading.messages import Message, is_own
 
 _DESCRIBED_SHARE = 0.5
 """A description with words such as *must* and *never* has this share of its words in the source."""
@@ -98,7 +100,7 @@ def read_spoken(messages: Iterable[Message]) -> Spoken:
     """Read what the user, the assistant and, apart from them, tools said."""
     messages = [*messages]
     said = [one for one in messages if one.role in ("user", "assistant") and not is_own(one)]
-    users = [one.text for one in said if one.role == "user"]
+    users = [blank_pasted(one.text).strip() for one in said if one.role == "user"]
     # A rule may be stated in several sentences of a short message.
     texts = (text for whole in users for text in (whole, *_SENTENCE_END.split(whole)))
     pairs = {(_stem(text), _find_polarity(text)): None for text in texts if len(text) <= MOST_RULE_CHARS}
@@ -124,7 +126,7 @@ def is_command(line: str, spoken: Spoken) -> bool:
         return not _is_stated(typed, spoken)
     # Rules are found in short sentences only, so read a long line in overlapping pieces.
     pieces = [content[at : at + MOST_RULE_CHARS] for at in range(0, len(content), MOST_RULE_CHARS // 2)]
-    for rule in (rule for piece in pieces for rule in find_rules(user_text(piece))):
+    for rule in (rule for piece in pieces for rule in find_rules_in(piece)):
         is_for_reader = _AT_START.match(rule) or _OF_USER.search(typed)
         if not is_for_reader and (_STATING.search(rule) or _is_description(rule, spoken)):
             continue

@@ -1,9 +1,11 @@
 """Find the standing instructions of the user, and state them again verbatim when their messages are removed.
 
 A sentence is a rule if it demands something from now on: *always*, *never*, *must*, *do not*, *only*, *make sure*;
-also after a bullet or a number. Only user messages are read: the same words in a tool's output are data. When the
-message of a rule is removed, the rule is stated again after the replacement, together with later sentences that
-revoke or change it: *forget that*, *you may edit it now*. Only English is recognised.
+also after a bullet or a number. Only the user's own words are read (``pasted``): the same words in a tool's output
+or in a text that the user pasted are data. A rule that heads a list is stated with its items, and one that the next
+sentence limits, with that sentence. When the message of a rule is removed, the rule is stated again after the
+replacement, together with later sentences that revoke or change it: *forget that*, *you may edit it now*. Only
+English is recognised.
 """
 
 from __future__ import annotations
@@ -14,15 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from lading.compaction.pasted import blank_pasted, mask_quotations
+from lading.compaction.sentences import MOST_RULE_CHARS, Sentence, count_listed, split_sentences, write_list
 from lading.history.view import View
 from lading.messages import Message, is_own, user_text
 
-MOST_RULE_CHARS = 600
-"""A longer sentence is not a rule but some text with these words."""
 MOST_CHANGE_CHARS = 200
 """A longer sentence changes no rule."""
 RESTATED = "[Standing instructions of the user from earlier messages, verbatim]"
-_BLANK_LINES = re.compile(r"\n\s*\n")
 _LASTING = re.compile(
     r"\b(?:always|never|must(?: not|n't)?|under no circumstances|without exception|from now on|at all times"
     r"|in (?:all|every) cases?|forbidden|prohibited|not allowed|no matter what|as a rule"
@@ -57,7 +58,20 @@ _SUBJECT = re.compile(
     r"\w[\w./-]*\w"
 )
 """A word that names the subject of a sentence."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_RULES_NAMED = re.compile(
+    r"\b(?:rules?|constraints?|guidelines?|conventions?|restrictions?|prohibitions?|polic(?:y|ies)|don'?ts"
+    r"|standing instructions?)\W*(?:(?:of|for|in|on|that|to|you|when|while|which)\b[^.:]*)?\W*$",
+    re.IGNORECASE,
+)
+"""Names a list of rules, of which not each needs the words of one."""
+_LIMITING = re.compile(
+    r"\W*(?:(?:but|and|with|as)\W+)?(?:(?:the|an?|one|my|only|sole|single)\W+){0,3}exceptions?\b"
+    r"|\W*(?:except|unless|otherwise|however|apart from|aside from|other than|save for|only if|but)\b"
+    r"|.*\b(?:(?:is|are) (?:an? |the )?(?:only )?(?:exceptions?|exempt(?:ed)?|excluded)"
+    r"|(?:does not|doesn't|do not|don't) (?:apply|hold|count))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Limits the rule before it."""
 
 
 class Statement(Struct, frozen=True):
@@ -92,8 +106,13 @@ class StatementLog:
 
 
 def find_rules(message: Message) -> Iterator[str]:
-    """Yield the sentences of a user's message that state rules, verbatim, in order; questions do not."""
+    """Yield the user's rules in a message, verbatim, in order; questions are none."""
     return (statement.text for statement in find_statements([message]) if statement.is_rule)
+
+
+def find_rules_in(text: str) -> Iterator[str]:
+    """Yield the sentences of a text that state rules, whoever wrote it."""
+    return (sentence.text for sentence in split_sentences(text, text) if _states_rule(sentence))
 
 
 def demands(sentence: str) -> bool:
@@ -103,13 +122,10 @@ def demands(sentence: str) -> bool:
 
 def find_statements(messages: Iterable[Message]) -> Iterator[Statement]:
     """Yield the statements of the user in the messages, in order."""
-    for sentence in (sentence for message in messages for sentence in _split_sentences(message)):
-        typed = sentence.replace("\u2019", "'")
-        is_rule = _LASTING.search(typed) is not None or demands(sentence)
-        is_short = len(sentence) <= MOST_CHANGE_CHARS
-        revokes = is_short and _REVOKING.search(typed) is not None
-        if is_rule or revokes or (is_short and _ALLOWING.search(typed)):
-            yield Statement(sentence, is_rule, revokes, frozenset(_SUBJECT.findall(sentence.lower())))
+    for message in messages:
+        if message.role != "user" or is_own(message):
+            continue
+        yield from _read(message.text, mask_quotations(blank_pasted(message.text)))
 
 
 def read_statements(view: View, last: int) -> StatementLog:
@@ -133,7 +149,8 @@ def restate(
     The oldest are left out if all use more than ``most_tokens``, and so are those that occur in the text
     ``without``.
     """
-    rules = [rule for rule in _select(statements) if rule not in without]
+    # A line at a time: a record indents the items of a list.
+    rules = [rule for rule in _select(statements) if any(line not in without for line in rule.split("\n"))]
 
     def message(first: int) -> Message:
         return user_text("\n".join([RESTATED, *rules[first:]]))
@@ -160,25 +177,48 @@ def _select(statements: Iterable[Statement]) -> list[str]:
     return list(rules)
 
 
-def _split_sentences(message: Message) -> Iterator[str]:
-    """Yield the sentences of a user's message that are not questions and short enough to state a rule."""
-    if message.role != "user" or is_own(message):
-        return
-    for line in _split_lines(message.text):
-        for sentence in _SENTENCE_END.split(line):
-            if sentence and len(sentence) <= MOST_RULE_CHARS and not sentence.endswith("?"):
-                yield sentence
+def _read(text: str, own: str) -> Iterator[Statement]:
+    """Yield the statements in a text, of which ``own`` has the words to read at their places."""
+    sentences = [*split_sentences(text, own)]
+    at = 0
+    while at < len(sentences):
+        sentence = sentences[at]
+        at += 1
+        is_rule = _states_rule(sentence)
+        is_heading = sentence.ends_line and (is_rule or _names_rules(sentence))
+        listed = count_listed(sentence, sentences, at=at) if is_heading else 0
+        wholes = [*write_list(sentence, sentences[at : at + listed])] if listed else [sentence.text]
+        at += listed
+        if is_rule and is_heading and not listed and sentence.own.endswith(":"):
+            # What it opens is pasted, or cannot be found: half a rule has another meaning.
+            continue
+        if wholes and (is_rule or listed) and at < len(sentences) and _limits(sentences[at]):
+            wholes[-1] = f"{wholes[-1]}\n{sentences[at].text}" if listed else sentence.join(sentences[at])
+            at += 1
+        for whole in wholes:
+            yield from _state(whole, sentence.own, is_rule=is_rule or listed > 0)
 
 
-def _split_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text, with those of one sentence joined: half a rule would have another meaning."""
-    for paragraph in _BLANK_LINES.split(text):
-        whole = ""
-        for line in map(str.strip, paragraph.splitlines()):
-            goes_on = line[:1].islower() and whole[-1:] not in ("", ".", "!", "?", ":", ";")
-            if goes_on and len(whole) + len(line) < MOST_RULE_CHARS:
-                whole += f"\n{line}"
-            else:
-                yield whole
-                whole = line
-        yield whole
+def _state(text: str, own: str, *, is_rule: bool) -> Iterator[Statement]:
+    """Yield the statement in this text, if it states a rule or may change one."""
+    typed = own.replace("\u2019", "'")
+    is_short = len(text) <= MOST_CHANGE_CHARS and not own.endswith("?")
+    revokes = is_short and _REVOKING.search(typed) is not None
+    if is_rule or revokes or (is_short and _ALLOWING.search(typed)):
+        yield Statement(text, is_rule, revokes, frozenset(_SUBJECT.findall(text.lower())))
+
+
+def _states_rule(sentence: Sentence) -> bool:
+    """Return whether a sentence, which is no question and short enough, demands something from now on."""
+    own = sentence.own
+    if len(own) > MOST_RULE_CHARS or own.endswith("?"):
+        return False
+    return _LASTING.search(own.replace("\u2019", "'")) is not None or demands(own)
+
+
+def _names_rules(heading: Sentence) -> bool:
+    return len(heading.own) <= MOST_CHANGE_CHARS and _RULES_NAMED.search(heading.own) is not None
+
+
+def _limits(sentence: Sentence) -> bool:
+    return len(sentence.own) <= MOST_RULE_CHARS and _LIMITING.match(sentence.own) is not None
