@@ -6,15 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.outcomes import (
-    _ERROR,
-    _ERROR_WORDS,
-    CallOutcome,
-    find_error_line,
-    quote_demands,
-    read_outcome,
-)
+from lading.compaction.outcomes import CallOutcome, quote_demands, read_outcome
 from lading.compaction.shell_commands import parse_command
+from lading.compaction.verdicts import _ERROR, _ERROR_WORDS, find_error_line
 from lading.messages import Text, ToolResult
 
 REJECTED = (

@@ -170,7 +170,7 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
         tool=quote(tool),
         target=quote(f"{target} ({place})" if place and (edits or shell.text) else target),
         change=quote(change if edits else clip(shell.written, CHANGE_CHARS)),
-        ended=read_outcome(result, read_as, shell=shell, path=paths[0] if paths else ""),
+        ended=read_outcome(result, read_as, shell=shell, path=paths[0] if paths else "", words=words),
         media=media,
         paths=paths if kind in ("edit", "read") else tuple(map(_shorten_path, shell.paths)),
         kind=LOOK if kind == "command" and shell.only_looks else kind,

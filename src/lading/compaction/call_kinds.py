@@ -27,10 +27,10 @@ _PATCH = frozenset(["patch", "diff", "patch_text", "patchtext"])
 _SENDS = re.compile(r"(?:to|subject)$|recipient|channel|chat|thread")
 """Start of a key of a call that sends something: a path beside it is an attachment."""
 _SEARCHES = frozenset(["url", "query", "pattern"])
-_READS = frozenset(
-    ["read", "get", "list", "view", "open", "show", "search", "find", "query", "ask", "grep", "diff"]
-)
-_READS |= {"compare", "count", "fetch", "load", "describe", "summarize", "parse", "extract", "validate", "check"}
+_LOOKS_UP = frozenset(["read", "get", "list", "view", "show", "search", "find", "fetch", "describe", "retrieve"])
+"""A tool with one of these words in its name gives data, of builds and tests too: it runs none."""
+_READS = _LOOKS_UP | {"open", "query", "ask", "grep", "diff", "compare", "count", "load", "summarize", "parse"}
+_READS |= {"extract", "validate", "check"}
 """A tool with one of these words in its name, and none of the following, changes no file."""
 _WRITES = frozenset(["write", "create", "edit", "replace", "save"])
 _ADDS = frozenset(["insert", "append", "add", "update", "format", "apply", "set", "merge"])
@@ -76,7 +76,7 @@ def find_kind(
     is_writer = not _WRITES.isdisjoint(verbs) or (gives and not _ADDS.isdisjoint(verbs))
     is_writer = (is_writer and _FOLDERS.isdisjoint(words)) or deletes
     writes = paths and (is_writer or (puts and _READS.isdisjoint(verbs))) and not (sends or searches)
-    checks = not CHECKS.isdisjoint(words)
+    checks = not CHECKS.isdisjoint(words) and _LOOKS_UP.isdisjoint(words)
     if not (checks or is_dry) and (is_patch or (old and new) or writes):
         return "edit"
     if checks or (command and not paths):

@@ -39,13 +39,21 @@ _BESIDE = re.compile(
 )
 """A line of the tool, or behind an error, that shows nothing."""
 _CODE = re.compile(
-    r"^\W*(?:(?:command|process)\W)?(?:exit(?:ed)?(?:[ _]with)?[ _]?(?:code|status)|return[ _]?code)"
-    r"\W{1,3}(\d{1,3})(?:\W{1,3}(?:exit|return)_?(?:code|status))?\W*$",
-    re.MULTILINE | re.IGNORECASE,
+    r"\W*(?:(?:the )?(?:command|process)\W"
+    r"(?:(?:was |has )?(?:execut|complet|finish|end|terminat|fail|stop)\w*\b.{0,400}?\W)?)?"
+    r"(?:exit(?:ed)?(?:[ _]with)?[ _]?(?:code|status)|return[ _]?code)"
+    r"[^\w-]{1,3}(\d{1,3})(?:\W{1,3}(?:exit|return)_?(?:code|status))?"
+    r"(?:\W{1,3}(?:in|after|took|duration|runtime|wall time)\b.{0,40})?\W*",
+    re.IGNORECASE,
 )
+"""A line of the tool with the exit code."""
+_FRAME = re.compile(
+    r"\W*|<.*>|\[.*\]|\(.*\)|\W*(?:wall time|chunk id|duration|original token|total output)\b.*", re.IGNORECASE
+)
+"""A line of the tool around an output."""
 _SHOWS = re.compile(rf"(?!sed)(?:{LOOKS.pattern})(?: error)? ?:|\S+: (?:cannot open|No such|Is a|Not a)")
 """Start of an error of a program that changes nothing."""
-_CODE_CHARS = 200
+_FRAME_CHARS = 1_000
 _PIPE_CLOSED = 141
 
 
@@ -57,10 +65,16 @@ class Look(NamedTuple):
     code: int = 0
 
 
-def find_codes(text: str) -> dict[int, str]:
-    """Return the exit codes at the start or end of a result, each with its line."""
-    ends = (text,) if len(text) < 2 * _CODE_CHARS else (text[:_CODE_CHARS], text[-_CODE_CHARS:])
-    return {int(found[1]): found[0].strip() for end in ends for found in _CODE.finditer(end)}
+def find_code(text: str) -> re.Match[str] | None:
+    """Return the line in which the tool prints an exit code before or behind an output, with the code as its group;
+    other codes are part of the output."""
+    for end, step in ((text[:_FRAME_CHARS], 1), (text[-_FRAME_CHARS:], -1)):
+        for line in filter(None, map(str.strip, end.splitlines()[::step])):
+            if found := _CODE.fullmatch(line):
+                return found
+            if not _FRAME.fullmatch(line):
+                break
+    return None
 
 
 def read_look(text: str, shell: Command) -> Look:
@@ -75,15 +89,15 @@ def read_look(text: str, shell: Command) -> Look:
             errors[line] = None
         # Words of the command are printed by it.
         elif len(shown) < 2 and not (line.removeprefix("$ ") in command or line.endswith(command)):
-            is_data = any(map(str.isalnum, line)) and not (_CODE.match(line) or _BESIDE.fullmatch(line))
+            is_data = any(map(str.isalnum, line)) and not (_CODE.fullmatch(line) or _BESIDE.fullmatch(line))
             shown += [line] if is_data else []
-    codes = find_codes(text)
-    code = max(codes.keys() - {_PIPE_CLOSED}, default=0)
+    printed = find_code(text)
+    code = int(printed[1]) if printed and int(printed[1]) != _PIPE_CLOSED else 0
     if errors:
         failed = not (shown or shell.writes_first) or _tells_of_change(errors, shell)
     else:
         failed = shell.shows and code > 0 and len(shown) < 2 and not (code == 1 and answers)
-    return Look(" / ".join(errors or ([*shown, codes[code]] if failed else [])), failed, code)
+    return Look(" / ".join(errors or ([*shown, printed[0]] if printed and failed else [])), failed, code)
 
 
 def _tells_of_change(errors: Iterable[str], shell: Command) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from posixpath import basename
@@ -18,10 +17,18 @@ from lading.compaction.excerpts import (
     join_pair,
     read_first_values,
 )
-from lading.compaction.looks import Look, find_codes, read_look
+from lading.compaction.looks import Look, find_code, read_look
 from lading.compaction.record_lines import quote
+from lading.compaction.refusals import (
+    find_refused_edit,
+    is_refusal,
+    is_refused_question,
+    is_stopped,
+    load_object,
+)
 from lading.compaction.shell_commands import Command
 from lading.compaction.unread import REFUSED, find_read_error, is_notice
+from lading.compaction.verdicts import counts_results, ends_well, find_error_line, has_passed
 from lading.messages import ToolResult
 from lading.shrink.logs import find_error
 
@@ -29,81 +36,22 @@ OUTCOME_CHARS = 120
 VALUES_CHARS = 320
 MOST_VALUES_CHARS = 1_200
 MOST_EMPTY_CHARS = 100
-MOST_REFUSAL_CHARS = 2_000
 DEMAND_CHARS = 160
 DEMANDS_CHARS = 420
-_ERROR = re.compile(
-    r"^\W{0,4}(?:error|fail(?:ed|ure)?|fatal|panic|traceback|npm err(?:or)?|not ok)\b"
-    r"(?!\w*[:=]?\s*(?:\(?(?:0|null|none|nil)\b|\(?empty\)?\s*$))"
-    r"|\berror(?:\[?\s?\w{0,3}\d+\]?)?:\s*(?!\(?(?:0|null|none|nil|false)\b|\(?empty\)?\s*$)\S|(?-i:[A-Z]\w*(?:Error|Exception)):\s*\S"
-    r"|^(?!\s*(?:raise|except|throw)\b)\W*(?:\S+\s+)?\S*(?-i:Error|Exception)$"
-    r"|command not found|No such file or directory|Permission denied|not recognized as"
-    r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)?|returned code)[ :]+(?:code )?[1-9]\d{0,2}\b"
-    r"|\bcommand (?:aborted|timed out)|\b[1-9]\d* (?:failed|failures?|errors?)\b"
-    r"|\bbuild fail(?:ed|ure)\b|\b(?:failures|errors|failed): {1,9}[1-9]|non-zero (?:exit )?(?:code|status)"
-    r"|\bexit(?:[ _]?(?:code|status))? ?= ?[1-9]|^make(?:\[\d+\])?: \*\*\*|^segmentation fault|core dumped"
-    r"|^CONFLICT \(|^automatic merge failed|\bexit[_ ]?code>\s*[1-9]"
-    r"|^ ! \[rejected|^curl: \(\d"
-    r"|(?<!test )(?<!step )(?<!stage )(?<!part )\b(?!(\d+)(?:/| (?:out )?of )\1\b)\d+(?:/| (?:out )?of )"
-    r"\d+ (?:tests? )?pass(?:ed|ing)\b",
-    re.IGNORECASE,
-)
-_ERROR_WORDS = (
-    *("error", "exception", "fail", "fatal", "panic", "traceback", "npm err", "not ok", "exit", "pass"),
-    *("no such file", "permission denied", "not recognized", "not found", "returned code", "command ", "non-zero "),
-    *("make", "segmentation fault", "core dumped", "conflict (", "[rejected", "curl: ("),
-)
-"""Each ASCII line in which ``_ERROR`` finds something contains one of them, in any case."""
-_TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
 _CELL_TRACE = re.compile(r"^.{0,200}Traceback \(most recent call last\)", re.MULTILINE)
-_NOT_DONE = re.compile(
-    r"\bnot found\b|\bno (?:match(?:es)?|changes?|occurrences?)\b|\b(?:does not|doesn't|already) exists?\b"
-    r"|\btimed out\b|\b(?:failed|unable) to\b|\bexecution failed\b|\bnew syntax error"
-    r"|\b(?:no|0) (?:replacements?|sufficiently)\b|\bdid not appear\b|\b(?:does not|doesn't) match\b"
-    r"|\b(?:not|n't) (?:been )?(?:applied|read|performed|made|saved|written|allowed|unique)\b|\bunchanged\b"
-    r"|\bmultiple (?:occurrences|matches|times)\b|\b(?:expected|found) \d+ (?:matches|occurrences?|times)\b"
-    r"|\bmodified since\b|\baccess denied\b|\bread-only\b|\bno space left\b|\bis a directory\b|\binvalid\b"
-    r"|\b(?:verification|validation) failed\b|\b(?:cannot|could not|couldn't)\b"
-    r"|\bpermission denied\b|\bE[A-Z]{4,}: |\berror:|<\w*error>|\A\W*error\b",
-    re.IGNORECASE,
-)
-"""Found in the first line of the answer to an edit that was not made."""
-_DONE = re.compile(
-    r"\A\W*(?:ok|done|(?:the )?(?:(?:edit|patch|changes?) )?(?:file (?:\S+ (?:was )?)?)?"
-    r"(?:updated|edited|replaced|applied|created|wrote|written|saved|changed|modified|inserted|added|deleted|removed"
-    r"|overwr\w+))\b|\b[1-9]\d* replacements? made\b|</path> saved\b|(?<!not )\bsuccess(?:ful|fully)?\b"
-    r"|\bhas been (?:updated|edited|created|written|saved|changed|modified|deleted)\b(?! since)",
-    re.IGNORECASE,
-)
-_INTERRUPTED = re.compile(
-    r"\W*+(?:(?:the )?(?:request interrupted by|user (?:denied|declined|rejected|doesn't want|does not want))"
-    r"|(?:\w++ )?(?:cancel+ed|interrupted|aborted|rejected|denied|declined) by (?:the )?user\b)",
-    re.IGNORECASE,
-)
-"""Start of an answer, of any length, to a call that was not carried out."""
-_STOPPED = re.compile(
-    r"\A\W?(?:cancel+ed|interrupted|aborted|skipped|rejected|denied)\b"
-    r"|\b(?:command|tool|call|execution|operation|user)\b.{0,40}\b(?:cancel+ed|interrupted|aborted|skipped|rejected"
-    r"|(?<!permission )denied|declined)\b",
-    re.IGNORECASE,
-)
-"""Found in a short answer to a call that was not carried out."""
 _ASIDE = re.compile(r"\S*[$#>]|\(.*\)|\[.*\]")
 """A line that is a prompt, a tag, or in brackets."""
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SILENT = re.compile(r"\b(?:no|not produce any) output\b", re.IGNORECASE)
-_PASSES = re.compile(
-    r"(?<!/)(?<!of )\b[1-9]\d* pass(?:ed|ing)\b|\ball (?:\w+ )?(?:tests? )?pass|^(?:OK|PASS)\b",
-    re.MULTILINE | re.IGNORECASE,
-)
-_PASSED = re.compile(r"\s*(?:[✓✔√]|PASS(?:ED)?\b|ok\b)")
-"""Start of the line of a passed test: an error in it is part of the test's name."""
 _OUTPUTS = ("output", "stdout", "stderr")
 _CODES = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
 _LABELLED = re.compile(r"(?:Command: [\s\S]*?\nDirectory: .*\n)?(?:Output|Stdout):(?: |\n|$)", re.MULTILINE)
 """Start of a result that is a list of labels."""
 _LABEL = re.compile(r"(Stderr|Error|Exit Code|Signal|Background PIDs|Process Group PGID): ?(.*)")
 """A label behind the output."""
+_FENCED = re.compile(r".{0,300}?\boutput\W*\n+```\w*\n(.*)\n```[^`]*", re.DOTALL | re.IGNORECASE)
+"""A result with the output in a fence: what is around it is of the tool."""
+_BEHIND_LINES = 8
 _NONE = re.compile(r"\(?(?:none|null|empty|undefined)?\)?", re.IGNORECASE)
 _DEMAND = re.compile(r"\b(?:MUST|NEVER|ALWAYS|Always|Never|DO NOT|IMPORTANT|REQUIRED)\b")
 _PROSE = re.compile(r"\W{0,6}[^\W\d_][\w'`/.,-]*(?: [\w'`\"(/.,*-]+){4}")
@@ -136,25 +84,26 @@ CELL = "cell"
 NO_RESULT = CallOutcome("no result", ran=False)
 
 
-def read_outcome(result: ToolResult | None, kind: str, *, shell: Command, path: str = "") -> CallOutcome:
-    """Read the outcome of a call of this kind (``Action.kind``); ``path``: the file that it reads."""
+def read_outcome(
+    result: ToolResult | None, kind: str, *, shell: Command, path: str = "", words: frozenset[str] = frozenset()
+) -> CallOutcome:
+    """Read the outcome of a call of this kind (``Action.kind``); ``path`` is the file that it reads, ``words`` are
+    those of its tool's name."""
     if result is None:
         return NO_RESULT
     text, code = _unwrap(result.text) if kind in ("command", "edit") else (result.text, None)
     text = _COLOUR.sub("", text)
     ends = _keep_ends(text)
+    code = _find_printed_code(kind, text, shell) if code is None else code
     # What a command prints of errors did not make it fail if its exit code is zero.
-    is_trusted = kind == "command" and not (result.is_error or shell.hides_code)
-    is_zero = is_trusted and (code == "" or 0 in find_codes(text))
+    is_zero = kind == "command" and code == "" and not (result.is_error or shell.hides_code)
     own = read_look(f"{ends}\n{code or ''}", shell) if (shell.shows or shell.paths) and not is_zero else Look()
     look = own if shell.shows else Look()
-    # A JSON answer such as {"cancelled": true} reports what the call did.
-    may_be_stopped = len(text) <= MOST_EMPTY_CHARS and text.lstrip()[:1] != "{" and not look.failed
-    ran = not (_INTERRUPTED.match(text) or (may_be_stopped and _STOPPED.search(text)))
+    ran = not is_stopped(text, words)
     if not ran and not result.is_error:
         return CallOutcome(quote(clip(text, OUTCOME_CHARS)), ran=False)
     is_error = look.failed if look.error or look.code else result.is_error or bool(code)
-    error = "" if is_zero else _find_error(kind, ends, shell, path=path, is_error=is_error)
+    error = "" if is_zero else _find_error(kind, ends, shell, path=path, is_error=is_error, words=words)
     error = error or ("" if text.strip() or not is_error else code or "")
     failed = is_error or bool(error)
     is_data = kind in ("", CELL) and not failed
@@ -163,7 +112,7 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command, path: 
     shown, full = _describe_data(text) if is_data else (shown, "")
     is_unclear = kind == "read" and not failed and is_notice(text, path)
     shown = collapse_spaces(text) if is_unclear else shown
-    passed = kind == "command" and not (failed or shell.shows) and _PASSES.search(text[-2_000:]) is not None
+    passed = kind == "command" and not (failed or shell.shows) and has_passed(text)
     return CallOutcome(
         quote(shown),
         full=quote(full),
@@ -175,22 +124,6 @@ def read_outcome(result: ToolResult | None, kind: str, *, shell: Command, path: 
         demands=quote(quote_demands(ends)) if kind == "read" or shell.only_looks else "",
         is_partial=is_unclear or (bool(look.error) and not failed),
     )
-
-
-def find_error_line(text: str, *, echoed: str = "") -> str:
-    """Return the first line that reports a failure; empty if none does. Text of ``echoed`` is ignored."""
-    lines, lowered = iter(text.splitlines()), text.lower()
-    words = [word for word in _ERROR_WORDS if word in lowered]
-    for line in lines:
-        # Most lines contain none of the words, and the expression costs ten times as much.
-        if line.isascii() and not any(map(line.lower().__contains__, words)):
-            continue
-        found = None if _PASSED.match(line) else _ERROR.search(line[:400])
-        if found and (found.end() - found.start() < 6 or line[found.start() :].strip(" \"'") not in echoed):
-            # Of a traceback, return the exception: the first line that is not indented.
-            trace = _TRACEBACK.match(line)
-            return (next((one for one in lines if one[:1].strip()), line) if trace else line).strip()
-    return ""
 
 
 def quote_demands(text: str) -> str:
@@ -218,7 +151,10 @@ def _unwrap(text: str) -> tuple[str, str | None]:
     or a list of labels; else the text and None."""
     if start := _LABELLED.match(text):
         return _unwrap_labels(text[start.end() :])
-    found = _load_object(text, MOST_READ_CHARS)
+    if fenced := _FENCED.fullmatch(text):
+        code = find_code(text)
+        return f"{code[0]}\n{fenced[1]}" if code else fenced[1], None
+    found = load_object(text, MOST_READ_CHARS)
     inner = found.get("metadata")
     fields: dict[str, Any] = {**(inner if isinstance(inner, dict) else {}), **found}
     printed = [fields[key] for key in _OUTPUTS if isinstance(fields.get(key), str)]
@@ -244,38 +180,31 @@ def _unwrap_labels(text: str) -> tuple[str, str | None]:
     return "\n".join(filter(None, printed)), failure or ("" if code == "0" else None)
 
 
-def _load_object(text: str, most_chars: int) -> dict[str, Any]:
-    """Parse a text of at most ``most_chars`` as a JSON object; empty for any other text."""
-    try:
-        return json.loads(text) if text.lstrip()[:1] == "{" and len(text) <= most_chars else {}
-    except (ValueError, RecursionError):
-        return {}
+def _find_printed_code(kind: str, text: str, shell: Command) -> str | None:
+    """Return the line in which the tool prints an exit code, empty if it is zero; None if there is none."""
+    # Behind an edit there may be text of the file. Of a look, other codes than zero may be answers.
+    found = find_code(text if kind == "command" else text.lstrip().partition("\n")[0] if kind == "edit" else "")
+    if found is None or (int(found[1]) and shell.shows):
+        return None
+    return found[0].strip() if int(found[1]) else ""
 
 
-def _is_refusal(text: str) -> bool:
-    """Return whether a short JSON answer reports that nothing was done."""
-    if text.strip() == "false":
-        return True
-    found = _load_object(text, MOST_REFUSAL_CHARS)
-    is_denied = any(found.get(key) is False for key in ("success", "ok")) or found.get("isError") is True
-    only_errors = isinstance(found.get("errors"), list) and bool(found["errors"]) and not found.get("data")
-    return is_denied or only_errors or bool(found.get("error")) or found.get("status") in ("error", "failed")
-
-
-def _find_error(kind: str, text: str, shell: Command, *, path: str, is_error: bool) -> str:
+def _find_error(kind: str, text: str, shell: Command, *, path: str, is_error: bool, words: frozenset[str]) -> str:
     """Return the line that reports the failure; empty if none does. Few tools mark an error as one."""
+    if kind == "command" and not (shell.text or is_error) and is_refusal(text):
+        return _describe_data(text)[0]
     if is_error or (kind == "command" and not shell.shows):
-        return find_error_line(text, echoed=shell.text)
+        survived = not (is_error or shell.goes_on) and ends_well(text)
+        return find_error_line(text, echoed=shell.text, survived=survived)
     line = text.lstrip().partition("\n")[0]
     if kind == "read":
-        is_object = line[:1] == "{" and _is_refusal(text) and (not path.endswith("json") or basename(path) in text)
+        is_object = line[:1] == "{" and is_refusal(text) and (not path.endswith("json") or basename(path) in text)
         return _describe_data(text)[0] if is_object else find_read_error(text)
     if kind == "edit":
-        is_denied = REFUSED.match(line) or (_NOT_DONE.search(line[:400]) and not _DONE.search(line[:400]))
-        return line.strip() if _is_refusal(text) or (is_denied and line[:1] != "{") else ""
+        return find_refused_edit(text)
     if kind == CELL and (trace := _CELL_TRACE.search(text)):
         return find_error_line(text[trace.start() :]) or _find_last_line(text)
-    if kind in ("", CELL) and _is_refusal(text) and line[:1] == "{":
+    if kind in ("", CELL) and is_refused_question(text, words):
         return _describe_data(text)[0]
     return line.strip() if kind != "command" and REFUSED.match(line) else ""
 
@@ -291,9 +220,9 @@ def _describe(kind: str, text: str, error: str, *, shell: Command, failed: bool)
     if shell.shows and not failed:
         # The last of many lines does not describe the others.
         return collapse_spaces(text) if len(text) <= OUTCOME_CHARS else ""
-    if not failed and "\n" not in text.strip():
+    if not failed and ("\n" not in text.strip() or (not shell.text and text.lstrip()[:1] == "{")):
         return _describe_data(text)[0]
-    last = (find_read_error(text) if kind == "read" else "") or _find_last_line(text)
+    last = (find_read_error(text) if kind == "read" else "") or _find_last_line(text, sums_up=not shell.goes_on)
     ending = clip(error or last, OUTCOME_CHARS)
     # The values of an answer in JSON are the error.
     if error and last and error != last and text.lstrip()[:1] != "{":
@@ -301,14 +230,16 @@ def _describe(kind: str, text: str, error: str, *, shell: Command, failed: bool)
     return f"failed: {ending}" if failed else ending
 
 
-def _find_last_line(text: str) -> str:
-    """Return the last line with words; preferably not a prompt, an aside or a repeated message."""
+def _find_last_line(text: str, *, sums_up: bool = False) -> str:
+    """Return the last line with words; preferably not a prompt, an aside or a repeated message. Of an output that
+    may sum up, prefer a line near the end that counts what passed or failed."""
     lines = [line.strip() for line in text[-4_000:].splitlines() if any(map(str.isalnum, line))]
     times = Counter(lines)
-    informative = (line for line in reversed(lines) if not _ASIDE.fullmatch(line))
+    informative = [line for line in reversed(lines) if not _ASIDE.fullmatch(line)]
     # Equal rows of figures may be data; a repeated message is noise of the tool.
-    informative = (line for line in informative if times[line] == 1 or any(map(str.isdigit, line)))
-    return next(informative, lines[-1] if lines else "")
+    informative = [line for line in informative if times[line] == 1 or any(map(str.isdigit, line))]
+    summary = filter(counts_results, informative[:_BEHIND_LINES]) if sums_up else ()
+    return next(iter([*summary, *informative]), lines[-1] if lines else "")
 
 
 def _describe_data(text: str) -> tuple[str, str]:

@@ -39,6 +39,7 @@ _KEYWORD = re.compile(
 )
 _HIDES = re.compile(r"\|\s*(?:[ef]?grep|rg|head|wc)\b|(?<![-=2])>(?!&)(?!.*\b(?:tail|cat)\b)")
 _SEVERAL = re.compile(r"[;|\n]\s*\S|(?<![&>])&(?![&>\d])")
+_GOES_ON = re.compile(r"(?:[;\n]|\|\|)\s*\S|(?<![&>])&(?![&>\d])")
 _END = re.compile(r"&&|[;\n]|(?<![&>])&(?![&>\d])")
 """The end of a statement."""
 _PROGRAM = re.compile(
@@ -81,6 +82,11 @@ class Command(Struct, frozen=True):
     """Whether the end of its output is filtered out or redirected."""
     hides_code: bool = False
     """Whether it is several commands, of which one may fail though the exit code is zero."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a command of it runs though one before it failed, so that its end does not speak for all."""
+        return _GOES_ON.search(QUOTED.sub("_", self.text[:MOST_COMMAND_CHARS])) is not None
 
 
 def parse_command(command: str) -> Command:
