@@ -89,6 +89,8 @@ NOT_WIDER = [
     ("pytest", "pytest tests/test_a.py"),
     ("pytest tests", "pytest tests/unit"),
     ("npx jest src/a.test.ts", "npx vitest"),
+    ("pytest -q", "npx vitest run"),
+    ("npx vitest run src/a.test.ts", "pytest -q"),
     ("cargo test parse", "cargo build"),
     ("cargo test", "cargo test parse"),
     ("go test ./internal/parse/...", "go test ./cmd/..."),
