@@ -74,14 +74,21 @@ def test_a_reply_without_usage_is_taken(stream: bool) -> None:
 def test_several_answers_are_the_caller_s_to_choose_from() -> None:
     both = chat_reply("one")
     both["choices"].append(both["choices"][0] | {"index": 1, "message": {"role": "assistant", "content": "two"}})
-    client: Any = wrap(over(lambda _: httpx2.Response(200, json=both)))
+    sent: list[bytes] = []
+
+    def answering(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request.read())
+        return httpx2.Response(200, json=both)
+
+    client: Any = wrap(over(answering))
     assert len(client.chat.completions.create(n=2, **HI).choices) == 2
     (session,) = client.lading.sessions
-    assert len(session.entries) == 1
+    assert [entry.message.text for entry in session.entries] == ["hi", "one"]
     told = [*HI["messages"], {"role": "assistant", "content": "two"}, {"role": "user", "content": "go on"}]
     client.chat.completions.create(model="gpt-4o", messages=told)
     assert client.lading.sessions == (session,)
-    assert [entry.message.text for entry in session.entries[:3]] == ["hi", "two", "go on"]
+    assert json.loads(sent[-1])["messages"] == told
+    assert [entry.message.text for entry in session.list_newest_known(4)] == ["hi", "two", "go on", "one"]
 
 
 def exact(request: dict[str, Any]) -> bytes:

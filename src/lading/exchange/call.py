@@ -137,11 +137,13 @@ class PackedCall:
         return self.session.request(at_s=self.conversations.clock(), cause=cause).body
 
     def record(self, reply: Reply, shown: Message | None) -> None:
-        """Add a reply to the log, unless it is in it; ``shown``: the answer that the caller sees, if any."""
+        """Add a reply to the log, unless it is in it. ``shown``: the answer that the caller sees, if any. Of
+        several, which have one usage, the first is added as it is shown: the caller may go on with another."""
         known_as = fingerprint(shown) if shown else ""
+        message = shown if shown and reply.choices > 1 else reply.message
         if not known_as or not self.session.has_answer(known_as):
             reply_id = reply.id if self.session.wire.layout.items.continues else ""
-            self.session.extend([reply.message], known_as=[known_as], usage=reply.usage, reply_id=reply_id)
+            self.session.extend([message], known_as=[known_as], usage=reply.usage, reply_id=reply_id)
 
     def answer(self, reply: Reply) -> None:
         """Add the results of the reply's calls of own tools to the log."""
@@ -179,7 +181,7 @@ class PackedCall:
         if reply.complete and reply.usage is None:
             self.session.report_missing_usage(is_stream=False)
         if reply.choices > 1:
-            return self._take_several(value, reply) or (self._write_usage(value) or data, None)
+            return self._take_several(data, value, reply)
         ours, others = self.count_own(reply)
         shown = replies.go_on(self._before, value)
         if ours:
@@ -193,21 +195,19 @@ class PackedCall:
             self.answer(reply)
         return self._write_usage(shown) or (data if shown is value else jsonbytes.dump(shown)), None
 
-    def _take_several(self, value: dict[str, Any], reply: Reply) -> AnswerStep | None:
-        """Take several answers, of which the caller gives one back, so none is recorded. If one only asks for
-        calls own tools, it is answered, and all are made anew: none may be empty. None if no answer calls one."""
+    def _take_several(self, data: bytes, value: dict[str, Any], reply: Reply) -> AnswerStep:
+        """Take several answers, of which the caller gives one back. If one only asks for calls of own tools, it is
+        answered, and all are made anew: none may be empty."""
         replies = self.session.wire.replies
-        answers = [replace(reply, message=one, usage=None) for one in (reply.message, *reply.others)]
-        counted = [self.count_own(one) for one in answers]
-        if not any(ours for ours, _ in counted):
-            return None
-        asking = next((at for at, (ours, others) in enumerate(counted) if ours and not others), None)
+        answers = [replace(reply, message=one) for one in (reply.message, *reply.others)]
+        asking = next((one for one in answers if (own := self.count_own(one))[0] and not own[1]), None)
         if asking is not None and self.unseen <= MOST_UNSEEN:
-            body = self.answer_unseen(answers[asking])
+            body = self.answer_unseen(asking)
             self.conversation.spent = add_usage(self.conversation.spent, replies.read_usage(value))
             return b"", body
         shown = replies.without(value, self.session.own_tools)
-        return self._write_usage(shown) or jsonbytes.dump(shown), None
+        self.record(reply, replies.read(shown).message)
+        return self._write_usage(shown) or (data if shown == value else jsonbytes.dump(shown)), None
 
     def _write_usage(self, value: dict[str, Any]) -> bytes:
         """Return the response with the usage of all its requests; empty if there was only one request."""

@@ -120,13 +120,11 @@ class StreamedAnswer:
     def _finish(self) -> None:
         """Record the reply of a finished stream."""
         reply = self._read_reply()
-        if reply.choices > 1:
-            return
         if not reply.complete:
             self._report_lost()
             return
         self._call.record(reply, self._stream.shown_message())
-        if self._call.count_own(reply)[0]:
+        if reply.choices == 1 and self._call.count_own(reply)[0]:
             self._call.answer(reply)
 
     def _read_reply(self) -> Reply:

@@ -44,19 +44,18 @@ class OwnTools(Struct, frozen=True):
     memory: AgentMemory | None
     offered: tuple[Tool, ...] = ()
     names: frozenset[str] = frozenset()
-    """The names of those offered."""
+    """The names of those that are answered: offered, or left out because several answers are asked for."""
     tools: tuple[Tool, ...] = ()
     """The caller's tools beside which they are offered."""
     may_offer: bool = False
 
     def choose(self, tools: tuple[Tool, ...], *, may_offer: bool) -> OwnTools:
         """Choose what the next request offers beside the caller's tools: nothing without any, and nothing whose
-        name is taken."""
+        name is taken. What may not be offered is still answered: models repeat calls that their history has."""
         taken = [tool.name for tool in tools]
-        is_wanted = bool(may_offer and taken)
-        offered = tuple(tool for tool in self.schemas if is_wanted and tool.name not in taken)
-        names = frozenset([tool.name for tool in offered])
-        return replace(self, offered=offered, names=names, tools=tools, may_offer=may_offer)
+        own = tuple(tool for tool in self.schemas if taken and tool.name not in taken)
+        names = frozenset([tool.name for tool in own])
+        return replace(self, offered=own if may_offer else (), names=names, tools=tools, may_offer=may_offer)
 
     def prepare(self, message: Message, engine: Engine, *, step: str) -> Callable[[], list[Message]]:
         """Return a function that answers the own calls of a reply; it needs nothing that changes. ``step``: the

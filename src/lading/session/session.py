@@ -312,7 +312,7 @@ class Session:
 
     @property
     def own_tools(self) -> frozenset[str]:
-        """Names of the tools that the last request offered and ``handle`` answers."""
+        """Names of the tools that ``handle`` answers. The last request offered them, if it asks for one answer."""
         return self._own_tools.names | (self._steps.own_tools if self._steps else frozenset())
 
     def reply(self, response: object) -> Reply:

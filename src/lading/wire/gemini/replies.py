@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from lading.history.log import Reported
+from lading.messages import Message
 from lading.wire.gemini.decoding import decode, find_key
 from lading.wire.replies import Replies, Reply, SseEvent, make_event, read_counts, read_object, text_or_empty
 from lading.wire.streams import EditedStream, StreamFormat, Value, object_at, objects_at, read_index
@@ -73,34 +74,41 @@ class PartEdits:
 
     def split(self, value: Value) -> tuple[Value | None, Value | None]:
         """Hold back everything from the first call of a held tool on."""
-        candidate = next(iter(objects_at(value, "candidates")), {})
-        parts = objects_at(object_at(candidate, "content"), "parts")
-        begins = next((at for at, part in enumerate(parts) if is_call(part, self._names)), None)
-        if begins is None:
+        now, later = [], []
+        for candidate in objects_at(value, "candidates"):
+            parts = _list_parts(candidate)
+            begins = next((at for at, part in enumerate(parts) if is_call(part, self._names)), None)
+            if begins is None:
+                now.append(candidate)
+                continue
+            if begins:
+                passed = {key: item for key, item in candidate.items() if key != "finishReason"}
+                now.append(_with_parts(passed, parts[:begins]))
+            later.append(_with_parts(candidate, parts[begins:]))
+        if not later:
             return value, None
-        if not begins:
-            return None, value
-        now = {key: item for key, item in candidate.items() if key != "finishReason"}
-        return (
-            {key: item for key, item in value.items() if key != USAGE} | _with_parts(now, parts[:begins]),
-            value | _with_parts(candidate, parts[begins:]),
-        )
+        rest = value | {"candidates": later}
+        if not now:
+            return None, rest
+        return {key: item for key, item in value.items() if key != USAGE} | {"candidates": now}, rest
 
     def edit(self, value: Value) -> Value | None:
         """Return the chunk for the caller; None if nothing of it remains."""
         edited = value | {key: item for key, item in self._identity.items() if key in value}
-        candidate = next(iter(objects_at(value, "candidates")), {})
-        parts = objects_at(object_at(candidate, "content"), "parts")
-        kept = [part for part in parts if not is_call(part, self._names)]
-        if len(kept) == len(parts):
+        candidates = objects_at(value, "candidates")
+        if not any(is_call(part, self._names) for one in candidates for part in _list_parts(one)):
             return edited
-        if not kept and not candidate.get("finishReason") and not value.get(USAGE):
-            return None
-        return edited | _with_parts(candidate, kept or NOTHING)
+        left = [_remove_calls(one, self._names) for one in candidates]
+        said = [one for one in left if _list_parts(one) != NOTHING or one.get("finishReason")]
+        return edited | {"candidates": said or left} if said or value.get(USAGE) else None
+
+
+def _list_parts(candidate: Value) -> list[Value]:
+    return objects_at(object_at(candidate, "content"), "parts")
 
 
 def _with_parts(candidate: Value, parts: list[Value]) -> Value:
-    return {"candidates": [candidate | {"content": object_at(candidate, "content") | {"parts": parts}}]}
+    return candidate | {"content": object_at(candidate, "content") | {"parts": parts}}
 
 
 def is_call(part: Mapping[str, Any], names: AbstractSet[str]) -> bool:
@@ -123,19 +131,25 @@ def read(body: Mapping[str, Any]) -> Reply:
     candidates = as_list([{"content": {}}] if not given and is_blocked(body) else given, "candidates")
     if not candidates:
         raise shape_error("candidates", "at least one candidate", found=candidates)
-    first = as_object(candidates[0], "candidates.0")
-    said = first.get("content")
-    has_stopped = said is None and first.get(find_key(first, "finishReason"))
-    content = {} if has_stopped else as_object(said, "candidates.0.content")
-    # SDKs write null for a field that is not there.
-    source = {key: item for key, item in content.items() if item is not None} | {"role": "model"}
+    message, *others = (_read_candidate(one, f"candidates.{at}") for at, one in enumerate(candidates))
     return Reply(
-        decode({"contents": [{"parts": []} | source]}).messages[0],
+        message,
         usage=_read_usage(body),
         id=text_or_empty(body, find_key(body, "responseId")),
         model=text_or_empty(body, find_key(body, "modelVersion")),
         choices=len(candidates),
+        others=tuple(others),
     )
+
+
+def _read_candidate(candidate: Any, where: str) -> Message:
+    given = as_object(candidate, where)
+    said = given.get("content")
+    has_stopped = said is None and given.get(find_key(given, "finishReason"))
+    content = {} if has_stopped else as_object(said, f"{where}.content")
+    # SDKs write null for a field that is not there.
+    source = {key: item for key, item in content.items() if item is not None} | {"role": "model"}
+    return decode({"contents": [{"parts": []} | source]}).messages[0]
 
 
 def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
@@ -149,10 +163,9 @@ def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
 def _remove_calls(candidate: Any, names: AbstractSet[str]) -> Any:
     if not isinstance(candidate, dict):
         return candidate
-    content = object_at(candidate, "content")
-    parts = objects_at(content, "parts")
+    parts = _list_parts(candidate)
     kept = [part for part in parts if not is_call(part, names)]
-    return candidate | {"content": content | {"parts": kept or NOTHING}} if len(kept) < len(parts) else candidate
+    return _with_parts(candidate, kept or NOTHING) if len(kept) < len(parts) else candidate
 
 
 def _read_usage(body: Mapping[str, Any]) -> Reported | None:
