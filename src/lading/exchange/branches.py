@@ -40,10 +40,9 @@ def find_parent(request: ConversationRequest, known: Iterable[ClientConversation
     nothing with those of other names: what it did not show to its caller stays in it."""
     history = request.history
     # What follows the last reply has to be answered anew.
-    last = history.find_last_reply()
     alike = [
-        Branch(one, min(one.count_shared(history), last))
-        for one in (known if last else ())
+        Branch(one, one.count_shared(history))
+        for one in (known if history.has_reply_before(len(history)) else ())
         if one.session.wire == request.wire and is_fork_name(one.session.name, request.name or one.default_name)
     ]
     found = max(alike, key=lambda branch: branch.position, default=None)

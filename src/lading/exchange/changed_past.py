@@ -8,15 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lading.exchange.history import FingerprintedMessage
+from lading.exchange.history import FingerprintedMessage, RequestHistory
+from lading.exchange.wrapping import SharedSession
 from lading.history.log import Entry
 from lading.messages import Message, is_named
+from lading.session.matching import count_shared
 
 _LEAST_ID_CHARS = 20
 """Shorter ids of calls may be counted, and those of two conversations equal."""
 
 
-def skip_changed(
+def skip_changed(history: RequestHistory, session: SharedSession, *, at: int, named: bool) -> int:
+    """Return the position up to which a history is the session's with old messages changed at their places from
+    ``at`` on; 0 if it is another one. ``named``: whether the caller named the conversation."""
+    leading = len(history.opening.leading)
+    known = session.list_newest_known(len(session.known) - at)
+    # All of it is decoded once: ids that calls have by their places depend on where one begins.
+    given = history.read(leading)[at - leading :]
+    skipped = _count_changed(known, session.known[at:], given=given, is_folded=session.is_folded, named=named)
+    rest = [known_as for _, known_as in given[skipped:]]
+    return count_shared(session.known, rest, start=at + skipped) if skipped else 0
+
+
+def _count_changed(
     known: Sequence[Entry],
     known_as: Sequence[str],
     *,
@@ -46,5 +60,6 @@ def _is_same_place(known: Message, given: Message) -> bool:
         *((call.id, one.id) for call, one in zip(known.calls, given.calls, strict=False)),
         *((result.call_id, one.call_id) for result, one in zip(known.results, given.results, strict=False)),
     ]
-    counts = [(one.role, len(one.calls), len(one.results)) for one in (known, given)]
+    # Formats give results other roles.
+    counts = [("tool" if one.results else one.role, len(one.calls), len(one.results)) for one in (known, given)]
     return counts[0] == counts[1] and all(now == before or not is_named(now) for before, now in pairs)

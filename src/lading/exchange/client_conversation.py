@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 from weakref import WeakMethod
 
 from lading import jsonbytes
-from lading.exchange.bodies import DIGEST_BYTES
 from lading.exchange.changed_past import skip_changed
 from lading.exchange.history import Opening, RequestHistory, name_conversation
 from lading.exchange.marks import limit_marks, place_marks
+from lading.exchange.regrouped import RegroupedHistory, regroup
 from lading.exchange.wrapping import SharedSession
 from lading.messages import Message, Template, Tool
 from lading.session.forms import has_form
-from lading.session.matching import Matched, count_shared, fingerprint_entry, match
+from lading.session.matching import Matched, fingerprint_entry, match
+from lading.session.regrouping import Run
 from lading.stores.leases import Lease
 from lading.wire.declarations import read_tools
 
@@ -29,6 +30,7 @@ class ClientConversation:
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
         self.busy = self.is_closed = False  # Closed: the next request opens it again from the store.
         self._given = b""  # Digests of the messages of the last request, after its opening system messages.
+        self._runs: Sequence[Run] = ()  # Those of them that the log has as others.
         self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
         self._issued: dict[str, Message] = {}  # Replies that were withdrawn, by fingerprint.
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
@@ -54,7 +56,8 @@ class ClientConversation:
 
     def end_abandoned_call(self, history: RequestHistory) -> bool:
         """End a streaming call that the history continues: its caller is gone. Return whether it is free."""
-        if self.leave and (end := self.leave()) and self.find_continuation(history) not in (None, len(history)):
+        end = self.leave() if self.leave else None
+        if end and self.find_continuation(history) not in (None, len(history.regrouped.get(self, history))):
             end()
         return not self.busy
 
@@ -68,9 +71,9 @@ class ClientConversation:
         return None if is_short and not history.has_reply_before(matched.position) else matched.position
 
     def count_shared(self, history: RequestHistory) -> int:
-        """Count the messages at the start that a history shares with this conversation."""
+        """Count the messages at the start that a history shares with this conversation, up to its last reply."""
         matched = self._match(history)
-        return matched.position if matched else 0
+        return min(matched.position, history.regrouped.get(self, history).find_last_reply()) if matched else 0
 
     def find_change(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position from which on a history is new, though it differs from this conversation: only its
@@ -96,16 +99,8 @@ class ClientConversation:
         matched, session = self._match(history), self.session
         if matched is None or matched.kind != "differs" or not history.has_reply_before(len(history)):
             return None
-        first, leading = matched.position, len(history.opening.leading)
-        known = session.list_newest_known(len(session.known) - first)
-        # All of it is decoded once: ids that calls have by their places depend on where one begins.
-        given = history.read(leading)[first - leading :]
-        skipped = first + skip_changed(
-            known, session.known[first:], given=given, is_folded=session.is_folded, named=named
-        )
-        rest = [known_as for _, known_as in given[skipped - first :]]
-        position = count_shared(session.known, rest, start=skipped)
-        is_same = skipped > first and (position == len(session.known) or self._may_part(history, position))
+        position = skip_changed(history.regrouped.get(self, history), session, at=matched.position, named=named)
+        is_same = position and (position == len(session.known) or self._may_part(history, position))
         return position if is_same else None
 
     def _may_part(self, history: RequestHistory, position: int) -> bool:
@@ -116,7 +111,8 @@ class ClientConversation:
         """Whether messages from a position on have other replies than the newest alone, or no reply, here."""
         known = self.session.list_newest_known(len(self.session.known) - position)
         replies = [fingerprint_entry(one) for one in known if one.message.role == "assistant"]
-        given = next((known_as for one, known_as in history.read(position) if one.role == "assistant"), "")
+        read = history.regrouped.get(self, history).read(position)
+        given = next((known_as for one, known_as in read if one.role == "assistant"), "")
         if known and not replies:
             return False
         return replies != [given] or fingerprint_entry(known[-1]) != given
@@ -126,17 +122,18 @@ class ClientConversation:
         gone = self.session.known[position:]
         self._issued = dict(self.session.find_replies({*gone}, last=len(gone)))
         if is_withdrawn := self.session.withdraw(position):
-            self._settled, self._given = len(history), b""
+            self._settled, self._given, self._runs = len(history.regrouped.get(self, history)), b"", ()
         return is_withdrawn
 
     def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
         """Add the messages from a position on to the session, and the request's tools and other fields."""
         session, wire, leading = self.session, self.session.wire, history.opening.leading
+        history = history.regrouped.get(self, history)
         opening, is_first = [message for message, _ in leading], not session.entries
         if not is_first:
             if self.opening is None or self.opening.leading != leading:
                 session.instruct(opening)
-            start = min(self._count_same(history), position)
+            start = min(history.count_same(self._given), position)
             again = [message for message, _ in history.read(start)]
             # Opened again, it may have messages with cache marks that the caller did not give through a client.
             position = session.update(again, start=start, end=position, marked=self.opening is None)
@@ -149,7 +146,7 @@ class ClientConversation:
         if messages and messages[0].role == "assistant":
             session.hide_unseen(messages[0])
         session.extend(messages, known_as=[known_as for _, known_as in new], stored=False, issued=issued.keys())
-        self.opening, self._given = history.opening, history.digests
+        self.opening, self._given, self._runs = history.opening, history.digests, history.runs
         tools, fields, end_mark = body.get(wire.layout.tools.field), *self._mark(body, history)
         if tools != self._tools_given:
             self._tools_given, self._tools = tools, read_tools(tools, wire=wire)
@@ -166,7 +163,9 @@ class ClientConversation:
         given, own = limit_marks(
             history.marks, history.items, scheme=scheme, beside=beside, own=fields.pop(scheme.field, None)
         )
-        marks = place_marks(given, history.items, find=lambda at: session.find_entry(at - history.offset).index)
+        marks = place_marks(
+            given, history.items, find=lambda at: session.find_entry(history.find_position(at)).index
+        )
         session.mark(marks)
         fields |= {} if own is None else {scheme.field: own}
         return fields, next((jsonbytes.load(one.mark) for one in marks if one.entry is None), None)
@@ -178,12 +177,14 @@ class ClientConversation:
 
     def _match(self, history: RequestHistory) -> Matched | None:
         """Match a history with the session's, ignoring texts of opening system messages; None if fewer or more."""
-        leading, start = len(history.opening.leading), self._count_same(history)
+        if self._runs and self not in history.regrouped and history.digests.startswith(self._given):
+            history.regrouped[self] = RegroupedHistory(history, self._runs)
+        read, known = history.regrouped.get(self, history), self.session.known
+        leading, start = len(history.opening.leading), read.count_same(self._given)
         if sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.session.entries)) != leading:
             return None
-        return match(self.session.known, [known_as for _, known_as in history.read(start)], start=start)
-
-    def _count_same(self, history: RequestHistory) -> int:
-        """Count the messages at the start that have the bytes of the last request, cache marks aside."""
-        same = self._given if history.digests.startswith(self._given) else b""
-        return len(history.opening.leading) + len(same) // DIGEST_BYTES
+        matched = match(known, [known_as for _, known_as in read.read(start)], start=start)
+        if matched.kind == "differs" and (other := regroup(read, self.session, position=matched.position)):
+            history.regrouped[self] = other
+            matched = match(known, [known_as for _, known_as in other.read(start)], start=start)
+        return matched

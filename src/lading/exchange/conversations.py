@@ -253,10 +253,10 @@ class Conversations:
         return conversation, position, lease
 
     def _reopen_stale(self, conversation: ClientConversation, request: ConversationRequest) -> ClientConversation:
-        """Return the conversation, opened again if another process continued it or the model changed."""
+        """Return the conversation, opened again if another process continued it, or for another model or format."""
         session, model = conversation.session, request.model
         is_same = session.model == model or is_same_model(session.settings.card, find_card(model)[0])
-        if is_same and not session.is_behind:
+        if is_same and session.wire == request.wire and not session.is_behind:
             return conversation
         with self._lock:
             if conversation.busy or conversation.is_closed:
@@ -293,10 +293,7 @@ class Conversations:
         return [
             one
             for own, one in conversations
-            if is_fork_name(own, request.wanted)
-            and one.busy == busy
-            and own not in request.held
-            and one.session.wire == request.wire
+            if is_fork_name(own, request.wanted) and one.busy == busy and own not in request.held
         ]
 
     def _find_stored(self, request: ConversationRequest) -> Iterator[ClientConversation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from lading import jsonbytes
 from lading.exchange.bodies import DIGEST_BYTES, GivenMessages
 from lading.messages import Message
 from lading.session.matching import fingerprint
+from lading.session.regrouping import Run
 from lading.wire import Wire
 
 FingerprintedMessage: TypeAlias = tuple[Message, str]
@@ -45,6 +46,8 @@ class RequestHistory:
         self._wire = wire
         self._start, self._read = 0, list[FingerprintedMessage]()
         self.items, self.marks = given, given.marks
+        self.runs: Sequence[Run] = ()  # Messages that the log has as others.
+        self.regrouped: dict[object, RequestHistory] = {}  # By conversation, with the messages of its log.
         known = next((one for one in openings if one.digests and given.digests.startswith(one.digests)), None)
         reply = known.reply if known else given.find(lambda role: role == "assistant")
         self.opening = known or self._open(body, reply)
@@ -53,6 +56,14 @@ class RequestHistory:
 
     def __len__(self) -> int:
         return len(self._given) - self.offset
+
+    def find_position(self, item: int) -> int:
+        """Return the position of the message of an item."""
+        return item - self.offset
+
+    def count_same(self, digests: bytes) -> int:
+        """Count the messages at the start, if these are their digests; else those of ``leading``."""
+        return len(self.opening.leading) + (len(digests) // DIGEST_BYTES if self.digests.startswith(digests) else 0)
 
     @cached_property
     def digests(self) -> bytes:

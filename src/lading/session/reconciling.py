@@ -1,6 +1,7 @@
 """Reconcile a given history with the known one where clients may write it in other messages.
 
-They leave out an empty answer, give a result again, and have neighbouring replies as one.
+They leave out an empty answer, give a result again, have neighbouring replies as one, and results of another format
+in other messages.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from lading.history.log import Entry
 from lading.messages import Message
 from lading.models.card import Card
 from lading.session.matching import GivenHistory, fingerprint, is_repeated, read_roles, says_nothing
+from lading.session.regrouping import find_runs
 from lading.wire import Wire, list_wires
 
 
@@ -26,6 +28,10 @@ def reconcile(
     given_here = given.messages[at : at + 1]
     replies = [*takewhile(_is_reply, entries)]
     joined = _find_joined(given_here[0], [*map(history.find_form, replies)], wire, card) if given_here else None
+    known_here = [entry.message for entry in entries]
+    if run := next(find_runs(given.messages[at:], known_here, first=at, position=position), None):
+        messages = run.regroup(given.messages[run.first : run.end])
+        return _replace(given, run.first, run.end, messages, [*map(fingerprint, messages)])
     if given_here and _is_given_again(given, at, history=history, position=position):
         return _replace(given, at, at + 1, [], [])
     if joined and joined.is_whole and joined.replies > 1:
