@@ -128,7 +128,7 @@ class SharedSession(Session):
         were given first; not those that it saw otherwise or has changed."""
         for entry in self.list_newest_known(last):
             known_as = fingerprint_entry(entry) if entry.message.role == "assistant" else ""
-            is_changed = entry.index in self._engine.history.restated
+            is_changed = entry.index in self._engine.history.view.changed
             if known_as in wanted and known_as == fingerprint(entry.message) and not is_changed:
                 yield known_as, entry.message
 

@@ -56,8 +56,6 @@ class History:
         """Chain digest over the entries (``log.log_chain``)."""
         self.withdrawn: set[int] = set()
         """Entries that the caller removed from the history."""
-        self.restated: dict[int, Message] = {}
-        """By entry, the newest form of a message that the caller changed."""
         self.has_media = False
         """Whether any entry has an image or a document: their tokens cannot be counted from text."""
         self.has_reasoning = False
@@ -88,7 +86,7 @@ class History:
 
     def find_form(self, entry: Entry) -> Message:
         """Return the message of an entry in the caller's newest form."""
-        return self.restated.get(entry.index, entry.message)
+        return self.view.changed.get(entry.index, entry.message)
 
     @property
     def is_unanswered(self) -> bool:
@@ -199,7 +197,7 @@ class History:
     def apply(self, draft: Draft, *, call: int, room_tokens: int = UNLIMITED) -> int:
         """Apply a draft without a plan. Returns the first position that changed."""
         edit = self._make_edit(draft, self.view, len(self.edits), call=call, room_tokens=room_tokens)
-        self._add_edit(edit)
+        self.edits.append(edit)
         return apply_edit(self.view, edit)
 
     def _make_edit(self, draft: Draft, view: View, index: int, *, call: int, room_tokens: int) -> Edit:
@@ -324,8 +322,7 @@ class History:
             self._add_entry(entry)
         if entries:
             self._round, self._turn = entries[-1].round, entries[-1].turn
-        for edit in edits:
-            self._add_edit(edit)
+        self.edits += edits
         if recount:
             self._recount()
         self._refresh_view()
@@ -351,11 +348,6 @@ class History:
             self._repairer.last = view.items[-1].message
         if unanswered := self._repairer.unanswered:
             self._repairer.settle(find_unanswered((item.message for item in view.items), unanswered))
-
-    def _add_edit(self, edit: Edit) -> None:
-        self.edits.append(edit)
-        if edit.kind == "restated" and not edit.withdraws:
-            self.restated[edit.first] = edit.replacement[0]
 
     def _add_entry(self, entry: Entry) -> None:
         self.entries.append(entry)

@@ -9,7 +9,7 @@ Prefix sums answer what a strategy asks on every call: how many tokens there are
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from itertools import islice
 from operator import attrgetter
@@ -88,7 +88,8 @@ class View:
     """Tokens of all messages."""
     newest_request: tuple[int, Message] | None = _read("_newest_request")
     """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
-
+    changed: Mapping[int, Message] = _read("_changed")
+    """By entry, the newest version of a message that the caller changed."""
     payload: int = _read("_payload")
     """Entry of the newest payload of a task's step; -1: there is none."""
 
@@ -126,7 +127,6 @@ class View:
         self._lasts: dict[int, int] = {}
         """By first entry, the last one of the newest edit of several."""
         self._changed: dict[int, Message] = {}
-        """By entry, the newest version of a message that the caller changed."""
         self._payload = -1
         self._restoring: set[str] = set()
         """Ids of calls of the session's own tools; an id means the newest call that has it."""

@@ -161,14 +161,14 @@ def fingerprint_entry(entry: Entry) -> str:
 def list_known(history: History) -> list[str]:
     """List the fingerprints of the caller's messages, in their newest version."""
     return [
-        fingerprint(history.restated[entry.index]) if _is_renewed(entry, history) else fingerprint_entry(entry)
+        fingerprint(history.view.changed[entry.index]) if _is_renewed(entry, history) else fingerprint_entry(entry)
         for entry in history.known
     ]
 
 
 def _is_renewed(entry: Entry, history: History) -> bool:
     """Whether the caller's history has the restated message: it may know a reply without calls of our own tools."""
-    if entry.index not in history.restated:
+    if entry.index not in history.view.changed:
         return False
     return entry.message.role == "system" or entry.known_as in (None, fingerprint(entry.message))
 
