@@ -248,3 +248,15 @@ def test_what_the_user_stated_is_read_in_any_order_alike(raw: list[Message], fir
     for start, end in ((first, last), (0, 99), (first, last)):
         there = (message for _, message in view.raw_between(start, end))
         assert read_statements(view, end).between(start, end) == [*find_statements(there)]
+
+
+def test_a_change_of_a_rule_in_an_earlier_record_is_stated() -> None:
+    change = user_text("Go on. You may use pytest again. Then run it.")
+    view = admitted(
+        [user_text("Never use pytest."), said("Yes."), user_text("Thanks."), said("Done."), change]
+    ).view
+    log = read_statements(view, 4)
+    assert [one.text for one in log.between(2, 4)] == ["You may use pytest again."]
+    log.forget(0)
+    log.upto = 3
+    assert read_statements(view, 4).between(2, 4) == []

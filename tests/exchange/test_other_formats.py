@@ -62,7 +62,7 @@ class Caller:
         assert find_violations(wire, body, card=card, issued=None) == []
         begun.take(response_body(reply, wire))
         begun.release()
-        self.history.append(reply)
+        self.history.append(reply.shown)
         return list_said(body, wire)[1:]
 
     def answer(self, *, words: str = "") -> None:
@@ -106,6 +106,26 @@ def test_a_conversation_goes_on_in_another_format(before: str, after: str, is_op
     caller.play(before, [Told("a", calls=("eight", "nine")), Told("a", "Bye.")])
     assert caller.kinds == [ModelChanged, ModelChanged]
     assert caller.count_replies() == 9
+    assert caller.problems() == {""}
+
+
+@pytest.mark.parametrize("text", ["", "Reading."])
+@pytest.mark.parametrize("calls", [("hidden", "one"), ("one", "hidden"), ("hidden", "one", "two")])
+@pytest.mark.parametrize(("before", "after"), DIRECTIONS)
+def test_a_call_that_its_caller_did_not_see_is_sent_in_another_format(
+    before: str, after: str, calls: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``find_violations`` of each request finds none; the model demands a signature in the first call."""
+    monkeypatch.setitem(MODELS, "gemini", "gemini-3-pro-preview")
+    caller = Caller()
+    caller.answer()
+    caller.ask(before, Told("a", text, calls))
+    for later in ("three", "four"):
+        caller.answer()
+        said = caller.ask(after, Told("a", calls=(later,)))
+        asked = [(one, kind) for kind, one, *_ in said if one in calls]
+        assert sorted(asked) == sorted((one, kind) for kind in ("call", "result") for one in calls)
+    assert set(caller.kinds) == {ModelChanged}
     assert caller.problems() == {""}
 
 

@@ -23,7 +23,7 @@ from lading.stores.memory import MemoryStore
 from lading.wire import find_wire
 from tests.exchange.told import Told, list_said, path_of, request_body, response_body
 
-RESTORES = Told("a", calls=("r1",))
+RESTORES = Told("a", calls=("hidden-1",))
 INPUT_TOKENS, OUTPUT_TOKENS = 200, 30
 WIRES = pytest.mark.parametrize("wire", ["openai_chat", "gemini"])
 STREAMED = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -76,7 +76,7 @@ class Caller:
         if self.wire == "gemini":
             usage = {"promptTokenCount": INPUT_TOKENS, "candidatesTokenCount": OUTPUT_TOKENS * len(answers)}
         body |= {field: [one | {"index": at} for at, one in enumerate(made)]}
-        return name_restore(jsonbytes.dump(body | {"usageMetadata" if self.wire == "gemini" else "usage": usage}))
+        return jsonbytes.dump(body | {"usageMetadata" if self.wire == "gemini" else "usage": usage})
 
     def _write_events(self, answers: list[Told]) -> list[bytes]:
         """One event for each answer, then the usage."""
@@ -101,17 +101,6 @@ class Caller:
     def usage(self) -> list[Reported | None]:
         entries = self.store.entries("default", "work")
         return [entry.usage for entry in entries if entry.message.role == "assistant"]
-
-
-def name_restore(body: bytes) -> bytes:
-    """Make each call that answers to the id of ``RESTORES`` one of restore."""
-    return body.replace(b'"name":"read","arguments":"{\\"path\\": \\"file-r1\\"}"', _RESTORE_CHAT).replace(
-        b'"name":"read","args":{"path":"file-r1"}', _RESTORE_GEMINI
-    )
-
-
-_RESTORE_CHAT = b'"name":"%s","arguments":"{\\"address\\": \\"#0\\"}"' % RESTORE.encode()
-_RESTORE_GEMINI = b'"name":"%s","args":{"address":"#0"}' % RESTORE.encode()
 
 
 @WIRES

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lading import jsonbytes
+from lading.addresses import RESTORE
 from lading.wire import find_wire
 
 MODELS = {
@@ -14,6 +16,8 @@ MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-2.5-flash",
 }
+HIDDEN = "hidden"
+"""Start of the ids of calls that the session answers itself; their caller does not see them."""
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 
 
@@ -27,8 +31,17 @@ class Told(NamedTuple):
     found: str = "content"
 
     @property
-    def arguments(self) -> list[tuple[str, str]]:
-        return [(one, f"file-{one}") for one in self.calls]
+    def shown(self) -> Told:
+        """What the caller sees of it."""
+        return self._replace(calls=tuple(one for one in self.calls if not one.startswith(HIDDEN)))
+
+    @property
+    def functions(self) -> list[tuple[str, str, dict[str, str]]]:
+        """The id, name and arguments of each call."""
+        return [
+            (one, RESTORE, {"address": "#0"}) if one.startswith(HIDDEN) else (one, "read", {"path": f"file-{one}"})
+            for one in self.calls
+        ]
 
 
 def write(told: Told, wire: str) -> list[Any]:
@@ -41,14 +54,14 @@ def write(told: Told, wire: str) -> list[Any]:
     if wire == "anthropic":
         said: list[Any] = [{"type": "text", "text": told.text}] if told.text else []
         said += [
-            {"type": "tool_use", "id": one, "name": "read", "input": {"path": path}} for one, path in told.arguments
+            {"type": "tool_use", "id": one, "name": name, "input": given} for one, name, given in told.functions
         ]
         return [{"role": "assistant", "content": said}]
     if wire == "gemini":
         said = [{"text": told.text}] if told.text else []
-        calls = [{"id": one, "name": "read", "args": {"path": path}} for one, path in told.arguments]
+        calls = [{"id": one, "name": name, "args": given} for one, name, given in told.functions]
         return [{"role": "model", "parts": [*said, *({"functionCall": one} for one in calls)]}]
-    functions = [(one, {"name": "read", "arguments": f'{{"path": "{path}"}}'}) for one, path in told.arguments]
+    functions = [(one, {"name": name, "arguments": json.dumps(given)}) for one, name, given in told.functions]
     if wire == "openai_responses":
         said = [{"role": "assistant", "content": told.text}] if told.text else []
         return [*said, *({"type": "function_call", "call_id": one, **called} for one, called in functions)]

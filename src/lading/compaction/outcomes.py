@@ -27,6 +27,7 @@ from lading.compaction.refusals import (
     load_object,
 )
 from lading.compaction.shell_commands import Command
+from lading.compaction.unfinished import find_unfinished
 from lading.compaction.unread import REFUSED, find_read_error, is_notice
 from lading.compaction.verdicts import counts_results, ends_well, find_error_line, has_passed
 from lading.messages import ToolResult
@@ -72,7 +73,7 @@ class CallOutcome(Struct, frozen=True, gc=False):
     passed: bool = False
     """The result of a check reports success."""
     is_hidden: bool = False
-    """The end of its output is not in the result, so that a failure would not be seen."""
+    """The end of its output is not in the result, or it has not ended: a failure would not be seen."""
     demands: str = ""
     """The demands of a document, quoted."""
     is_partial: bool = False
@@ -112,7 +113,11 @@ def read_outcome(
     shown, full = _describe_data(text) if is_data else (shown, "")
     is_unclear = kind == "read" and not failed and is_notice(text, path)
     shown = collapse_spaces(text) if is_unclear else shown
-    passed = kind == "command" and not (failed or shell.shows) and has_passed(text)
+    is_over = kind != "command" or failed or shell.shows
+    unfinished = "" if is_over else find_unfinished(text)
+    shown = f"{clip(unfinished, OUTCOME_CHARS)} / {shown}" if unfinished and unfinished not in shown else shown
+    is_cut = 0 < shell.head_lines <= text.count("\n") + 1
+    passed = not (is_over or unfinished or is_cut) and has_passed(text)
     return CallOutcome(
         quote(shown),
         full=quote(full),
@@ -120,7 +125,7 @@ def read_outcome(
         ran=ran,
         passed=passed,
         is_made=not failed or (shell.writes_first and not own.error and not shell.shows),
-        is_hidden=kind == "command" and shell.hides_end and not (failed or passed),
+        is_hidden=(kind == "command" and shell.hides_end and not (failed or passed)) or bool(unfinished),
         demands=quote(quote_demands(ends)) if kind == "read" or shell.only_looks else "",
         is_partial=is_unclear or (bool(look.error) and not failed),
     )

@@ -38,6 +38,7 @@ _KEYWORD = re.compile(
     r"(?<![^\s;&|(])(?:for\s+\w+\s+in\b[^;\n]*|(?:do|then|else|elif|if|while|until|!|\{)(?=\s)|test\s+-[^;&|\n]*|(?:done|fi)\b|\}(?!\S))"
 )
 _HIDES = re.compile(r"\|\s*(?:[ef]?grep|rg|head|wc)\b|(?<![-=2])>(?!&)(?!.*\b(?:tail|cat)\b)")
+_HEAD = re.compile(r"\|\s*head\b(?:\s+(?:-n\s*|-|--lines[=\s])(\d{1,6})\b)?")
 _SEVERAL = re.compile(r"[;|\n]\s*\S|(?<![&>])&(?![&>\d])")
 _GOES_ON = re.compile(r"(?:[;\n]|\|\|)\s*\S|(?<![&>])&(?![&>\d])")
 _END = re.compile(r"&&|[;\n]|(?<![&>])&(?![&>\d])")
@@ -86,7 +87,16 @@ class Command(Struct, frozen=True):
     @property
     def goes_on(self) -> bool:
         """Whether a command of it runs though one before it failed, so that its end does not speak for all."""
-        return _GOES_ON.search(QUOTED.sub("_", self.text[:MOST_COMMAND_CHARS])) is not None
+        return _GOES_ON.search(self._plain) is not None
+
+    @property
+    def head_lines(self) -> int:
+        """The most lines that ``head`` leaves of its output; 0: it is not used."""
+        return min((int(found[1] or 10) for found in _HEAD.finditer(self._plain)), default=0)
+
+    @property
+    def _plain(self) -> str:
+        return QUOTED.sub("_", self.text[:MOST_COMMAND_CHARS])
 
 
 def parse_command(command: str) -> Command:
@@ -122,9 +132,14 @@ def parse_command(command: str) -> Command:
         only_looks=shows and not others,
         changes=any(map(CHANGES.fullmatch, programs)),
         is_filtered=cut is not None,
-        hides_end=cut is not None and _HIDES.search(plain, cut.start()) is not None,
+        hides_end=(cut is not None and _HIDES.search(plain, cut.start()) is not None) or _is_started(plain),
         hides_code=_SEVERAL.search(plain) is not None,
     )
+
+
+def _is_started(plain: str) -> bool:
+    """Return whether the last command is started and not waited for."""
+    return plain.rstrip().endswith("&")
 
 
 def _list_written(text: str, plain: str, first: re.Match[str]) -> Iterator[str]:

@@ -32,7 +32,7 @@ _LASTING = re.compile(
 )
 _DEMANDING = re.compile(
     r"(?:^\W{0,8}(?:\w{1,2}[.)]\s{1,4}\W{0,4})?|[,;:(]\s*|\b(?:please|and|but|so|then|also)\s+)(?:please\s+)?"
-    r"(?:(?:do\s+not|don't|dont)[\s*_`]+"
+    r"(?:(?:do\s+not|don't|dont)[\s*_`,]+"
     r"(?![\s*_`]|think|know|see|understand|get|mind|care|have|want|need|believe|remember|like)"
     r"|only\s+(?:use|work|edit|change|write|run|touch|answer|commit|push|read|call|modify|respond|reply)\b"
     r"|make sure\b|be sure\b|ensure\b|keep (?:in mind|to)\b|stick to\b|avoid\b|refrain from\b)",
@@ -75,7 +75,7 @@ _LIMITING = re.compile(
 
 
 class Statement(Struct, frozen=True):
-    """A sentence of the user that states a rule, or may change one."""
+    """A sentence of the user that states a rule, or changes one that was stated before it."""
 
     text: str
     is_rule: bool
@@ -93,6 +93,8 @@ class StatementLog:
         """The last entry that was read; -1: none."""
         self.entries: list[int] = []
         self.statements: list[Statement] = []
+        self.subjects: set[str] = set()
+        """The subjects of all statements."""
 
     def between(self, first: int, last: int) -> list[Statement]:
         """Return the statements of the entries ``first`` to ``last``."""
@@ -102,6 +104,7 @@ class StatementLog:
         """Undo the reading of this entry and of all later ones."""
         start = bisect_left(self.entries, entry)
         del self.entries[start:], self.statements[start:]
+        self.subjects = set().union(*(statement.subjects for statement in self.statements))
         self.upto = min(self.upto, entry - 1)
 
 
@@ -120,12 +123,18 @@ def demands(sentence: str) -> bool:
     return _DEMANDING.search(sentence.replace("\u2019", "'")) is not None
 
 
-def find_statements(messages: Iterable[Message]) -> Iterator[Statement]:
-    """Yield the statements of the user in the messages, in order."""
+def find_statements(messages: Iterable[Message], subjects: set[str] | None = None) -> Iterator[Statement]:
+    """Yield the statements of the user in the messages, in order. ``subjects``: those of earlier statements, to
+    which these are added."""
+    known = set[str]() if subjects is None else subjects
     for message in messages:
         if message.role != "user" or is_own(message):
             continue
-        yield from _read(message.text, mask_quotations(blank_pasted(message.text)))
+        for statement in _read(message.text, mask_quotations(blank_pasted(message.text))):
+            changes = known and (statement.revokes or not known.isdisjoint(statement.subjects))
+            if statement.is_rule or changes:
+                known |= statement.subjects
+                yield statement
 
 
 def read_statements(view: View, last: int) -> StatementLog:
@@ -133,7 +142,7 @@ def read_statements(view: View, last: int) -> StatementLog:
     log: StatementLog = view.readings.setdefault(StatementLog, StatementLog())
     last = min(last, view.last_entry(len(view)))
     for entry, message in reversed([*view.users_between(log.upto + 1, last)]):
-        found = [*find_statements([message])]
+        found = [*find_statements([message], log.subjects)]
         log.statements += found
         log.entries += [entry] * len(found)
     log.upto = max(log.upto, last)
@@ -143,14 +152,14 @@ def read_statements(view: View, last: int) -> StatementLog:
 def restate(
     statements: Iterable[Statement], *, most_tokens: int, count: Callable[[Message], int], without: str = ""
 ) -> Message | None:
-    """Write the message that states the rules again, each once, with the sentences that change them; None if there
-    are none.
+    """Write the message that states the rules again, each once, with the sentences that change them: a rule alone,
+    here or in an earlier record, would outlive its change. None if there are none.
 
     The oldest are left out if all use more than ``most_tokens``, and so are those that occur in the text
     ``without``.
     """
     # A line at a time: a record indents the items of a list.
-    rules = [rule for rule in _select(statements) if any(line not in without for line in rule.split("\n"))]
+    rules = [rule for rule in _order(statements) if any(line not in without for line in rule.split("\n"))]
 
     def message(first: int) -> Message:
         return user_text("\n".join([RESTATED, *rules[first:]]))
@@ -159,20 +168,15 @@ def restate(
     return message(first) if first < len(rules) else None
 
 
-def _select(statements: Iterable[Statement]) -> list[str]:
-    """Return the sentences that state rules and those that change them: a rule alone would outlive its change."""
+def _order(statements: Iterable[Statement]) -> list[str]:
+    """Return the sentences, each once."""
     rules: dict[str, None] = {}
-    subjects: set[str] = set()
     is_changed = False
     for statement in statements:
-        changes = subjects and (statement.revokes or not subjects.isdisjoint(statement.subjects))
-        if not (statement.is_rule or changes):
-            continue
         if is_changed:
             # The newest statement holds.
             rules.pop(statement.text, None)
         rules[statement.text] = None
-        subjects |= statement.subjects
         is_changed |= not statement.is_rule
     return list(rules)
 

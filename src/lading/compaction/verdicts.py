@@ -28,6 +28,8 @@ _VERDICTS = (
     rf"^\W{{0,4}}(?:fatal|panic|npm err(?:or)?|not ok|(?-i:FAIL(?:ED|URE)?))\b(?!\w*['\"]?[:=]?\s*(?:{_NOTHING}))"
     r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)?|returned code)[ :]+(?:code )?[1-9]\d{0,2}\b"
     r"|\bcommand (?:aborted|timed out)"
+    r"|^\W*(?:the )?command\b.{0,200}\b(?:timed out|(?:cancel+ed|killed|terminated|stopped) (?:because|after|due))"
+    r"\b"
     rf"|(?<!\d[./:-])\b[1-9]\d* (?:failed|failures?|errors?)\b(?!{_METRIC}){_CORRECTED}"
     r"|\bbuild fail(?:ed|ure)\b|\b(?:failures|errors|failed): {1,9}[1-9]|non-zero (?:exit )?(?:code|status)"
     r"|\bexit(?:[ _]?(?:code|status))? ?= ?[1-9]|^make(?:\[\d+\])?: \*\*\*|^segmentation fault|core dumped"

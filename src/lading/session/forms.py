@@ -54,8 +54,13 @@ def find_reformed(
             continue
         if len(shown) < len(asked):
             said = (part for part in message.parts if not isinstance(part, ToolCall))
-            message = message.with_parts((*said, *(shown.get(call.id, call) for call in asked)))
+            kept = asked if message.origin == entry.message.origin else map(_drop_template, asked)
+            message = message.with_parts((*said, *(shown.get(call.id, call) for call in kept)))
         yield at, message
+
+
+def _drop_template(call: ToolCall) -> ToolCall:
+    return replace(call, template=None)
 
 
 def _continues_answer(entry: Entry, shown: Mapping[str, ToolCall]) -> bool:
@@ -105,7 +110,7 @@ def _drop_earlier_reasoning(given: Message, reply: Message) -> Message:
     if given.role != "assistant" or not surplus:
         return given
     kept = tuple(part for at, part in enumerate(given.parts) if at not in surplus)
-    return replace(given, parts=kept, template=reply.template)
+    return replace(given, parts=kept, template=reply.template if given.origin == reply.origin else None)
 
 
 def _encode(message: Message, wire: Wire, card: Card, *, marked: bool) -> dict[str, Any]:

@@ -55,8 +55,8 @@ def _sign_call(message: Message, placement: Placement) -> tuple[Message, Sequenc
     """Give the first call of a message the signature that the API takes for any, if it has none."""
     del placement
     call = next(iter(message.calls), None)
-    template = call.template if call else None
-    if not is_native(message) or not template or template.get(find_key(template, "thoughtSignature")):
+    template = (call.template if call else None) or {}
+    if not (call and is_native(message)) or template.get(find_key(template, "thoughtSignature")):
         return message, ()
     signed = {**template, find_key(template, "thoughtSignature"): ANY_SIGNATURE}
     parts = (
