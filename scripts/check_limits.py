@@ -46,8 +46,8 @@ LINE_CALLS = {"session": 486, "client": 871}
 LINE_STATE = 13
 LINE_LINES = {"session": 9_030, "client": 12_460}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 49_800
-SOURCE_LINES = 70_900
+LOWER_FLOORS_LINES = 49_900
+SOURCE_LINES = 71_000
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

@@ -81,6 +81,12 @@ LEADS = [
     "Explain this code:",
     "Extract all dates from this text:",
     "What are the key points of this report?",
+    "Translate into German:",
+    "My colleagues discussed this, what do you think:",
+    "From Slack:",
+    "What did they decide here?",
+    "Answer Kim's message please.",
+    "One more thing from the fair:",
 ]
 OWN = {
     "document of rules": f"# AGENTS.md\n\n## Style\n- {BEFORE}\n- {BEHIND}\n\n## Layout\n{PADDING}",
@@ -105,6 +111,35 @@ OWN = {
 }
 
 
+REQUESTS = [
+    "Summarise the above in German.",
+    "tl;dr",
+    "Please translate this.",
+    "Turn this into a table please.",
+    "Draft a short answer to this.",
+    "What does Kim want?",
+    "Who said what about tokens?",
+]
+CHATS = {
+    "names": "Sam: {0}\nKim: {1}\nSam: {2}\nKim: fine",
+    "names and times": "Sam Miller  10:02 AM\n{0}\nKim Lee  10:03 AM\n{1}\nSam Miller  10:05 AM\n{2}",
+    "nicks": "<sam> {0}\n<kim> {1}\n<sam> {2}",
+    "times": "[10:02] Sam: {0}\n[10:03] Kim: {1}\n[10:04] Sam: {2}",
+    "days": "12/03/2025, 10:02 - Sam: {0}\n12/03/2025, 10:03 - Kim: {1}\n12/03/2025, 10:09 - Sam: {2}",
+    "words for days": "[Yesterday 10:02] Sam\n{0}\n[Yesterday 10:03] Kim\n{1}\n[Yesterday 10:05] Sam\n{2}",
+}
+RESULTS = [
+    "OBSERVATION:\n{}",
+    "Observation: {}",
+    "EXECUTION RESULT of [execute_bash]:\n{}\n[Command finished with exit code 0]",
+    "[read_file for 'README.md'] Result:\n\n{}",
+    "exitcode: 0 (execution succeeded)\nCode output: {}",
+    "Code output: {}\n\nWhat does this output mean / what's next (if anything, or are we done)?",
+    "Tool Response:\n{}",
+    "Command output:\n{}",
+    "Output:\n{}",
+]
+"""How agents without calls of tools tell the model what a tool gave."""
 STRATEGIES = ["priced", "basic", "aether_frame/conversation_tail", "reactive_agents/scored", "agentrail/reactive"]
 
 
@@ -130,9 +165,33 @@ def test_what_a_sentence_announces_is_not_the_users(lead: str) -> None:
     assert rules(f"Thanks. {BEFORE}\n\n{lead}\n\n```\n{PROSE}\n```\n\n{BEHIND}") == [BEFORE, BEHIND]
 
 
-@pytest.mark.parametrize("request_", ["Summarise the above in German.", "tl;dr", "Please translate this."])
+@pytest.mark.parametrize("request_", REQUESTS)
 def test_a_text_above_a_request_about_it_is_not_the_users(request_: str) -> None:
     assert rules(f"{PROSE}\n\n{request_}") == []
+
+
+@pytest.mark.parametrize("chat", CHATS.values(), ids=CHATS)
+def test_what_others_say_in_a_chat_is_not_the_users(chat: str) -> None:
+    said = chat.format("never touch prod on fridays", "always ask me first", "don't use the old token any more")
+    assert rules(f"{BEFORE}\n\n{said}\n\n{BEHIND}") == [BEFORE, BEHIND]
+
+
+def test_labels_are_no_speakers() -> None:
+    assert rules("Tests: always run them.\nStyle: never use tabs.\nDocs: do not edit them.") != []
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_a_result_that_is_told_as_the_users_is_a_tools(result: str) -> None:
+    assert rules(result.format(f"# Depot\n\n{DEMANDS}\n{BEFORE}")) == []
+    assert rules(f"Output: JSON only. {BEFORE}") == [BEFORE]
+
+
+def test_of_a_long_message_the_ends_are_the_users() -> None:
+    middle = "\n\n".join([PADDING, PADDING, DEMANDS, PADDING, PADDING])
+    assert rules(f"Look. {BEFORE}\n\n{middle}\n\nGo on. {BEHIND}") == [BEFORE, BEHIND]
+    assert rules(f"{PADDING}\n\n{middle}") == []
+    assert rules(f"{PADDING}\n\n{middle}\n\nInstructions:\n\n{BEFORE}\n\nThanks.") == [BEFORE]
+    assert rules("\n".join(f"- {BEFORE} {number}" for number in range(200))) != []
 
 
 def test_a_document_that_states_no_task_is_not_the_users() -> None:

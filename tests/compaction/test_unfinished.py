@@ -59,6 +59,35 @@ def test_a_check_that_ended_has_passed(result: str) -> None:
     assert lines[0] == f"- shell pytest tests: failed: {FAILED} (passed later)"
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        "  41 passing (4ms)\n  2 failing\n\n  1) Calc\n       subtracts",
+        "ℹ tests 2\nℹ pass 1\nℹ fail 1\n\n✖ failing tests:",
+        "     Running `target/debug/x`\nthread 'main' panicked at src/main.rs:3:5:\nindex out of bounds",
+        "......\nEXECUTION TIMED OUT after 120 seconds",
+        "Killed",
+        "00:01 +3 -1: Some tests failed.",
+        "Listening on 8080\nUnhandled worker crash; shutting down",
+        "9 passed in 1.1s\n  py311: FAIL code 1 (3.2 seconds)",
+    ],
+)
+def test_a_result_that_leaves_doubt_is_no_success(result: str) -> None:
+    lines = written([*ran("pytest tests", FAILED), *ran("pytest tests", result)])
+    assert not lines[0].endswith("(passed later)")
+    lines = written(
+        [*ran("pytest tests", f"Exit code: 1\n{FAILED}"), *ran("pytest tests", f"Exit code: 0\n{result}")]
+    )
+    assert lines[0].endswith("(passed later)")
+
+
+@pytest.mark.parametrize(
+    "result", ["9 passed, 1 xfailed in 1s", "ok. 3 passed; 0 failed; 0 ignored", "Done in 2s."]
+)
+def test_a_result_without_doubt_is_a_success(result: str) -> None:
+    assert written([*ran("pytest tests", FAILED), *ran("pytest tests", result)])[0].endswith("(passed later)")
+
+
 @pytest.mark.parametrize("command", ["pytest tests &", "nohup pytest tests > log 2>&1 &"])
 def test_a_check_that_is_not_waited_for_has_not_passed(command: str) -> None:
     lines = written([*ran(command, FAILED), *ran(command, "[1] 4321")])

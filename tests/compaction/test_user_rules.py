@@ -207,6 +207,41 @@ def test_rules_of_hostile_texts_are_found_in_linear_time(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Actually, never mind.",
+        "Never mind that, it works now.",
+        "There must be a mistake.",
+        "You must be joking.",
+        "I've never seen this error before.",
+        "As always, thanks!",
+        "Wait, don't run it.",
+        "Stop, do not continue.",
+        "Do not do anything yet.",
+        "Don't answer yet, I'm still pasting.",
+        "Do not touch it for now.",
+        "Don't worry about it.",
+    ],
+)
+def test_what_holds_for_a_moment_or_tells_something_is_no_rule(text: str) -> None:
+    assert [*find_rules(user_text(text))] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do not deploy until I say so.",
+        "Wait for my approval before each push, and never push until you have it.",
+        "There must be a test of each function.",
+        "Do not, under any circumstances, drop tables.",
+        "The page must be short.",
+    ],
+)
+def test_what_holds_until_something_happens_is_a_rule(text: str) -> None:
+    assert [*find_rules(user_text(text))] == [text]
+
+
+@pytest.mark.parametrize(
     ("rule", "change"),
     [
         ("Never use pytest.", "I changed my mind: use pytest after all."),
@@ -217,6 +252,14 @@ def test_rules_of_hostile_texts_are_found_in_linear_time(name: str) -> None:
         ("Always use pytest.", "Stop using pytest."),
         ("Do not touch vendor/api.py.", "You can edit vendor/api.py now."),
         ("The budget is 500 EUR; do not exceed it.", "It is 800 EUR now."),
+        ("Never push to main.", "Go ahead and push to main."),
+        ("Never push to main.", "Pushing to main is fine for this release."),
+        ("Never push to main.", "Scratch that."),
+        ("Always answer in German.", "Actually, answer in English please."),
+        ("Always use tabs.", "Sorry, I meant spaces."),
+        ("You must ask me before each deploy.", "You don't need to ask before deploying."),
+        ("You must ask me before each deploy.", "No need to ask before deploys."),
+        ("Do not send any emails.", "The rule about email is lifted."),
     ],
 )
 def test_what_takes_a_rule_back_is_stated_again_with_it(rule: str, change: str) -> None:

@@ -14,7 +14,7 @@ _MOST_CHARS = 400
 _HANDLE = (
     r"(?:summari[sz]e|summary of|translat(?:e|ion of)|proof-?read|paraphrase|rephrase|rewrite|shorten|polish"
     r"|condense|repl(?:y|ies)(?: to)?|respond(?: to)?|response to|digest|gist|key points|tl;?dr"
-    r"|(?<!you )(?<!to )answer(?= (?:this|it|the|my|his|her|their|a)\b|\W*$))"
+    r"|(?<!you )(?<!to )answer(?= (?:this|it|the|my|his|her|their|a|\w+'s)\b|\W*$))"
 )
 _LOOK = (
     r"(?:review|read|check|explain|analy[sz]e|look at|go (?:through|over)|see|consider|fix|solve|resolve|debug"
@@ -39,11 +39,12 @@ _ADJECTIVES = (
 )
 _HANDLES = re.compile(
     rf"\b{_HANDLE}\b(?:\W+(?!every\b|each\b|all\b|any\b)\w+){{0,5}}?\W+(?:{_POINTER}|it|above|{_MATERIAL})\b|\b{_HANDLE}(?:\W+\w+){{0,3}}\W+{_RULE}\b"
-    rf"|\b{_HANDLE}\W*$",
+    rf"|\b{_HANDLE}(?:(?:\W+\w+){{0,4}}:|\W*)$",
     re.IGNORECASE,
 )
 _SAYS = re.compile(
-    r"(?:(?<!\bI )(?<!\bwe )\b(?:wrote|writes|sa(?:id|ys)|asks|asked|told|replie[ds]|answered|reads|sent|states)"
+    r"(?:(?<!\bI )(?<!\bwe )\b(?:wrote|writes|sa(?:id|ys)|asks|asked|told|replie[ds]|answered|reads|sent|states"
+    r"|discussed|agreed|decided|posted|suggested|proposed|commented|explained)"
     r"|\b(?:got|received|found|copied|forwarded)|\b(?:according to|from) (?!now\b)(?:\w+\W+){1,6}?)"
     r"(?:\W+\w+){0,5}\W*$",
     re.IGNORECASE,
@@ -68,10 +69,24 @@ _OWN = re.compile(
     re.IGNORECASE,
 )
 _ABOVE = re.compile(
-    rf"(?:(?:now|so|please|can you|could you)\W+)*{_HANDLE}\W+(?:this|it|that|(?:all )?(?:of )?(?:the )?above"
-    rf"|(?:the|this|that)\W+{_MATERIAL})\b|tl;?dr\b|.{{0,99}}\b(?:{_MATERIAL}\W+above|above\W+{_MATERIAL})\b",
+    rf"(?:(?:now|so|please|can you|could you)\W+)*(?:{_HANDLE}\W+(?:this|it|that|(?:all )?(?:of )?(?:the )?above"
+    rf"|(?:the|this|that)\W+{_MATERIAL})\b|(?:turn|convert|format)\W+(?:this|it|that|the above)\W+(?:in)?to\b"
+    rf"|{_HANDLE}(?:\W+(?!to\b)\w+){{0,4}}\W*$|(?:(?:short|brief|main|key)\W+)+(?:summary|points)\W*(?:please\W*)?$"
+    r"|(?:make|put)\W+(?:this|it|that)\W+(?:shorter|longer|clearer|simpler|more|less|sound|in(?:to)?)\b"
+    r"|(?:fix|check|correct)\W+(?:for\W+)?(?:the\W+)?(?:grammar|typos|mistakes|spelling|wording)\b"
+    r"|explain(?:\W+(?:this|it))?(?:\W+to (?:me|us))?\W*(?:please\W*)?$|extract\W+(?:all|the)\b"
+    r"|improve\W+(?:this|it)\b"
+    r"|(?:save|add|store|file)\W+(?:this|it)\W+(?:as|to|in|under)\b"
+    rf"|(?:draft|write|compose|prepare)\W+(?:\w+\W+){{0,4}}?(?:answer|reply|response|summary|e?-?mail|letter)\b)"
+    rf"|tl;?dr\b|.{{0,99}}\b(?:{_MATERIAL}\W+above|above\W+{_MATERIAL})\b",
     re.IGNORECASE,
 )
+_OF_OTHERS = re.compile(
+    r"\b(?:they|he|she)\b|\b(?:this|that|it) (?:mean|apply)\b|\byour take\b"
+    r"|\bhow (?:should|would|do) \w+ (?:answer|reply)\b",
+    re.IGNORECASE,
+)
+_OF_US = re.compile(r"\b(?:you|your|i|i'm|we|me|us|my|our|let's)\b", re.IGNORECASE)
 _RESUMING = re.compile(
     r"(?:#{1,3}\s*|\*\*)?(?:(?:your|my|the|important|general|some|follow|please|these|following)\s){0,4}"
     r"(?:instructions?|rules?|constraints?|guidelines?|task|tips)\b[^.!?]{0,40}?(?::[*\s]*|(?<=\w)[*\s]*)$",
@@ -79,6 +94,12 @@ _RESUMING = re.compile(
 )
 _TITLE = re.compile(r"#{1,2}\s")
 _OWN_TITLE = re.compile(rf"\b(?:{_RULE}|agents?|task|role|context|prompt|you)\b|\w+\.md\b", re.IGNORECASE)
+_RESULT = re.compile(
+    r"\W*(?:observation|(?:tool|function|command|code|execution|shell|terminal|python|bash)[ _-](?:\w+ )?"
+    r"(?:output|result|response)s?)\b[^:.!?]{0,80}:|\W*(?:outputs?|results?|responses?|stdout|stderr):$"
+    r"|\W*exit ?code: ?-?\d|\[\w+ for .{0,200}\] result:",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -92,10 +113,11 @@ def find_announcement(line: str, *, rest_chars: int, is_apart: bool, is_list: bo
         if _HANDLES.search(last) or _SAYS.search(last):
             return "of text"
         is_named = _POINTS.search(last) or (_NAMES.search(last) and not is_list)
-        return "of task" if is_named and not _OWN.search(last) else None
+        is_long = is_apart and not is_list and rest_chars >= ANNOUNCED_CHARS
+        return "of task" if (is_named or is_long) and not _OWN.search(last) else None
     if not is_apart or rest_chars < ANNOUNCED_CHARS:
         return None
-    if any(map(_HANDLES.search, (*before, last))):
+    if any(map(_HANDLES.search, (*before, last))) or _asks_of_others(last):
         return "of text"
     return "of task" if any(_POINTS.search(one) and not _OWN.search(one) for one in (*before, last)) else None
 
@@ -107,9 +129,20 @@ def resumes(line: str) -> bool:
 
 def asks_about_above(line: str) -> bool:
     """Return whether the last line of a message asks to handle the text above it."""
-    return len(line) <= _MOST_CHARS and _ABOVE.match(line) is not None
+    line = line.replace("\u2019", "'")
+    return len(line) <= _MOST_CHARS and (_ABOVE.match(line) is not None or _asks_of_others(line))
+
+
+def _asks_of_others(line: str) -> bool:
+    """Return whether a line is a question in which neither the user nor the model occurs: of the text beside it."""
+    return line.endswith("?") and (_OF_US.search(line) is None or _OF_OTHERS.search(line) is not None)
 
 
 def opens_document(line: str) -> bool:
     """Return whether the first line of a message is the title of a document that states no task or rules."""
     return _TITLE.match(line) is not None and not _OWN_TITLE.search(line)
+
+
+def is_result(first: str) -> bool:
+    """Return whether a message with this first line is what a tool gave, which some agents tell as the user's."""
+    return _RESULT.match(first) is not None

@@ -29,7 +29,7 @@ from lading.compaction.refusals import (
 from lading.compaction.shell_commands import Command
 from lading.compaction.unfinished import find_unfinished
 from lading.compaction.unread import REFUSED, find_read_error, is_notice
-from lading.compaction.verdicts import counts_results, ends_well, find_error_line, has_passed
+from lading.compaction.verdicts import counts_results, ends_well, find_error_line, has_passed, leaves_doubt
 from lading.messages import ToolResult
 from lading.shrink.logs import find_error
 
@@ -72,6 +72,10 @@ class CallOutcome(Struct, frozen=True, gc=False):
     """False: an edit was not made. A command that edits a file may fail in what it does next."""
     passed: bool = False
     """The result of a check reports success."""
+    is_told: bool = False
+    """The tool says that it failed: it marks the result, or prints the exit code."""
+    is_unclear: bool = False
+    """The output of a command may be of a failure, and the tool does not say how it ended."""
     is_hidden: bool = False
     """The end of its output is not in the result, or it has not ended: a failure would not be seen."""
     demands: str = ""
@@ -117,13 +121,15 @@ def read_outcome(
     unfinished = "" if is_over else find_unfinished(text)
     shown = f"{clip(unfinished, OUTCOME_CHARS)} / {shown}" if unfinished and unfinished not in shown else shown
     is_cut = 0 < shell.head_lines <= text.count("\n") + 1
-    passed = not (is_over or unfinished or is_cut) and has_passed(text)
+    passed = not (is_over or unfinished or is_cut) and has_passed(text, is_zero=is_zero)
     return CallOutcome(
         quote(shown),
         full=quote(full),
         failed=failed,
         ran=ran,
         passed=passed,
+        is_told=is_error,
+        is_unclear=not (is_over or passed or is_zero) and leaves_doubt(ends),
         is_made=not failed or (shell.writes_first and not own.error and not shell.shows),
         is_hidden=(kind == "command" and shell.hides_end and not (failed or passed)) or bool(unfinished),
         demands=quote(quote_demands(ends)) if kind == "read" or shell.only_looks else "",

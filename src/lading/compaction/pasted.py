@@ -1,10 +1,10 @@
 """Tell the user's own words from text that the user pasted: mails, documents, logs, code, quotations.
 
 Pasted text is known by its shape: lines behind ``>``, fences, the inside of a tag, quotation marks and backticks,
-logs and code; a mail by its header or greeting; and by a sentence that announces it ("Summarise this mail:"). Since
-nothing says where such a text ends, it lasts up to the end of the message, that of a task ("Fix this issue:") up to
-"Instructions:". Tags and sentences that speak of rules or a task announce the user's own words. What a sentence
-announces is recognised in English.
+logs, chats and code; a mail by its header or greeting; the middle of a long message; and by a sentence that announces
+it ("Summarise this mail:"). Since nothing says where such a text ends, it lasts up to the end of the message, that of a
+task ("Fix this issue:") up to "Instructions:". Tags and sentences that speak of rules or a task announce the user's own
+words. What a sentence announces is recognised in English.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from lading.compaction.announcing import (
     ANNOUNCED_CHARS,
     asks_about_above,
     find_announcement,
+    is_result,
     opens_document,
     resumes,
 )
@@ -40,8 +41,11 @@ _QUOTATION = re.compile(
 )
 _LOG = re.compile(
     r"\W{0,3}(?:\d{4}-\d\d-\d\d\b|\d{1,2}:\d\d:\d\d\b|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d"
-    r"|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE)[\]:])"
+    r"|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE)[\]:]"
+    r"|\d{1,2}[/.]\d{1,2}[/.]\d{2,4},? |(?:\w{3,9} )?\d{1,2}:\d\d(?: ?[AP]M)?\] )"
+    r"|<[\w.-]{1,40}> |[^\W\d_][\w .'-]{0,40}? {1,3}\d{1,2}:\d\d(?: ?[AP]M)?$|\[.{0,20}\d{1,2}:\d\d\]"
 )
+_SPEAKER = re.compile(r"([^\W\d_][\w.'-]{0,20}(?: [^\W\d_][\w.'-]{0,20})?): \S")
 _CODE = re.compile(
     r"(?://|/\*|\$ |>>> |\u279c|@\w|@@|\+\+\+ |diff --git |#include|import \w|from \S{1,99} import |return\b"
     r"|(?:async |export |public |private |static )*(?:def|class|func|function|fn|const|let|var) \w+\W"
@@ -54,6 +58,10 @@ _MAIL = re.compile(r"\W{0,3}(?:Subject|Betreff)\W{0,3}:|.*@", re.I)
 _FORWARDED = re.compile(r"-{2,}\s?(?:Original|Forwarded|Begin)\b", re.I)
 _GREETING = re.compile(r"(?:Hi|Hello|Hey|Dear|Good (?:morning|day|evening))\b[^.!?:,]{0,40},$")
 _ITEM = re.compile(r"(?:[-*+\u2022\u2013]|\(?\w{1,2}[.)])\s")
+
+
+LONG_CHARS = 2_400
+"""Of a longer message, lists aside, only short paragraphs at its ends, and "Instructions:", are the user's."""
 
 
 def blank_pasted(text: str) -> str:
@@ -137,7 +145,9 @@ def _find_shaped(lines: Sequence[str]) -> Iterator[int]:
 
 
 def _find_shaped_start(lines: Sequence[str]) -> int | None:
-    """Return the first line of the paragraph that is shaped like a log or code, if most are."""
+    """Return the first line of the paragraph that is shaped like a log, a chat or code, if most are."""
+    if (speaking := _find_speakers(lines)) is not None:
+        return speaking
     shaped = [bool(_LOG.match(line)) or bool(_CODE.match(line) and not _ITEM.match(line)) for line in lines]
     if not any(shaped):
         return None
@@ -145,9 +155,19 @@ def _find_shaped_start(lines: Sequence[str]) -> int | None:
     return shaped.index(True) if sum(shaped) >= max(2, len(shaped) / 2) else None
 
 
+def _find_speakers(lines: Sequence[str]) -> int | None:
+    """Return the first line of a chat: of two or more speakers, and one speaks again."""
+    spoken = [(at, found[1]) for at, line in enumerate(lines) if (found := _SPEAKER.match(line))]
+    times = Counter(name for _, name in spoken)
+    is_chat = len(times) > 1 and len(spoken) >= max(3, len(lines) / 2) and len(spoken) > len(times)
+    return spoken[0][0] if is_chat else None
+
+
 def _find_prose(lines: Sequence[str], given: Sequence[bool]) -> tuple[int, int]:
     """Return the lines from the first that begins a pasted text in words, to the end of the message."""
     filled = [at for at, line in enumerate(lines) if line.strip()]
+    if filled and is_result(lines[filled[0]].strip()):
+        return 0, len(lines)
     left = sum(len(line) for line, is_given in zip(lines, given, strict=True) if not is_given)
     if left > ANNOUNCED_CHARS and filled:
         if opens_document(lines[filled[0]].strip()):
@@ -171,7 +191,20 @@ def _find_prose(lines: Sequence[str], given: Sequence[bool]) -> tuple[int, int]:
             rest = filled[number + 1 :] if found == "of task" else []
             ends = (one for one in rest if (is_list and _ends_list(lines[one])) or resumes(lines[one].strip()))
             return following, next(ends, len(lines))
-    return len(lines), len(lines)
+    return _find_long(lines, given)
+
+
+def _find_long(lines: Sequence[str], given: Sequence[bool]) -> tuple[int, int]:
+    """Return the lines of a long message between its first and its last paragraph, with those that are long."""
+    words = [line.strip() if not is_given else "" for line, is_given in zip(lines, given, strict=True)]
+    groups = groupby(range(len(lines)), key=lambda at: bool(words[at]))
+    paragraphs = [[*group] for is_text, group in groups if is_text]
+    if len(paragraphs) < 2 or sum(len(line) for line in words if not _ITEM.match(line)) <= LONG_CHARS:
+        return len(lines), len(lines)
+    first, last = (sum(len(words[at]) for at in paragraphs[at]) <= ANNOUNCED_CHARS for at in (0, -1))
+    start = paragraphs[1][0] if first else 0
+    end = paragraphs[-1][0] if last else len(lines)
+    return start, next((at for at in range(start, end) if resumes(words[at])), end)
 
 
 def _ends_list(line: str) -> bool:

@@ -119,9 +119,9 @@ def _read_state(notes: Sequence[Note]) -> WorkState:
         if not act.ended.ran:
             continue
         state.runs[act.subject] += 1
-        if act.ended.is_hidden and act.subject in state.failing:
+        if act.subject in state.failing and _is_unclear(act, state.failing[act.subject].action):
             state.unclear.add(act.subject)
-        elif not act.ended.is_hidden:
+        else:
             state.unclear.discard(act.subject)
         _end_failure(state, act.subject, act)
         if act.edits and act.ended.is_made:
@@ -136,6 +136,12 @@ def _read_state(notes: Sequence[Note]) -> WorkState:
         state.succeeded[act.tool] = note.entry
         _end_others(state, act)
     return state
+
+
+def _is_unclear(act: Action, failed: Action | None) -> bool:
+    """Return whether a repetition of a failed call does not show how it ended. A tool that said of one that it
+    failed would say so of the other."""
+    return act.ended.is_hidden or (act.ended.is_unclear and not (failed and failed.ended.is_told))
 
 
 def _end_others(state: WorkState, act: Action) -> None:

@@ -36,7 +36,8 @@ _STOPPED = re.compile(
 )
 """Start of a line of a short answer to a call that was stopped."""
 _NOT_DONE = re.compile(
-    r"\bnot found\b|\bno (?:match(?:es)?|changes?|occurrences?)\b|\b(?:does not|doesn't|already) exists?\b"
+    r"\bnot found\b|\bno (?:match(?:es)?|changes?|occurrences?|(?:edit )?history)\b|\A\W*refused\b"
+    r"|\bdid not make any changes\b|\b(?:does not|doesn't|already) exists?\b"
     r"|\btimed out\b|\b(?:failed|unable) to\b|\bexecution failed\b|\bnew syntax error"
     r"|\b(?:no|0) (?:replacements?|sufficiently)\b|\bdid not appear\b|\b(?:does not|doesn't) match\b"
     r"|\b(?:not|n't) (?:been )?(?:applied|read|performed|made|saved|written|allowed|unique)\b|\bunchanged\b"

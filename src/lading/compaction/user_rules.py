@@ -23,9 +23,12 @@ from lading.messages import Message, is_own, user_text
 
 MOST_CHANGE_CHARS = 200
 """A longer sentence changes no rule."""
-RESTATED = "[Standing instructions of the user from earlier messages, verbatim]"
+RESTATED = "[Standing instructions of the user from earlier messages, verbatim; later messages may change them]"
 _LASTING = re.compile(
-    r"\b(?:always|never|must(?: not|n't)?|under no circumstances|without exception|from now on|at all times"
+    r"(?<!\bI )(?<!'ve )(?<!\bhe )(?<!\bas )\b(?:always|never(?!\W{0,2}(?:mind|heard|seen)\b))\b"
+    r"|\bmust(?: not|n't)?\b(?! have been\b| be (?:joking|kidding|mistaken)\b"
+    r"| be (?:an?|some) (?:\w+ )?(?:mistake|error)\b)"
+    r"|\b(?:under no circumstances|without exception|from now on|at all times"
     r"|in (?:all|every) cases?|forbidden|prohibited|not allowed|no matter what|as a rule"
     r"|remember (?:to|that|not)|you (?:should|may|shall)(?: not|n't)(?! have\b))\b",
     re.IGNORECASE,
@@ -33,14 +36,20 @@ _LASTING = re.compile(
 _DEMANDING = re.compile(
     r"(?:^\W{0,8}(?:\w{1,2}[.)]\s{1,4}\W{0,4})?|[,;:(]\s*|\b(?:please|and|but|so|then|also)\s+)(?:please\s+)?"
     r"(?:(?:do\s+not|don't|dont)[\s*_`,]+"
-    r"(?![\s*_`]|think|know|see|understand|get|mind|care|have|want|need|believe|remember|like)"
+    r"(?![\s*_`]|think|know|see|understand|get|mind|care|have|want|need|believe|remember|like|worry|bother)"
     r"|only\s+(?:use|work|edit|change|write|run|touch|answer|commit|push|read|call|modify|respond|reply)\b"
     r"|make sure\b|be sure\b|ensure\b|keep (?:in mind|to)\b|stick to\b|avoid\b|refrain from\b)",
     re.IGNORECASE,
 )
+_HOLDING = re.compile(
+    r"\W*(?:(?:but|no|oh|ok|okay|please)\W+)*(?:wait|hold on|hang on|stop|one moment|not yet)\b(?!.*\buntil\b)"
+    r"|(?!.*\buntil\b).*(?:\byet\W*$|\byet\W+i\b|\byet,|\bfor (?:now|the moment)\b|\bright now\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Demands something of the moment: no words tell its end."""
 _REVOKING = re.compile(
     r"\b(?:changed? my mind|(?:no|not any) longer (?:appl|need|hold|valid|true|a rule)|never\s?mind"
-    r"|scrap (?:that|it)"
+    r"|(?:scrap|scratch) (?:that|it)|I meant"
     r"|(?:forget|disregard|ignore|drop|skip|cancel|lift|revoke|undo) (?:about )?(?:that|the|my|what|this|it|all)\b"
     r"|take (?:it|that) back|after all|switch(?:ing)? to)",
     re.IGNORECASE,
@@ -48,7 +57,11 @@ _REVOKING = re.compile(
 """Revokes a rule, whatever its subject ..."""
 _ALLOWING = re.compile(
     r"\byou (?:can|may|could|are free to|are allowed to)\b|\b(?:ok|okay|fine|allowed|free) to\b"
-    r"|\b(?:stop|quit) \w{2,20}ing\b|\bno longer\b|\bany\s?more\b|\binstead\b|\b(?:again|now)\W*$",
+    r"|\b(?:stop|quit) \w{2,20}ing\b|\bno longer\b|\bany\s?more\b|\binstead\b|\b(?:again|now)\W*$"
+    r"|\b(?:go ahead|actually|permission|approved|allow(?:ed|ing)?|lift(?:ed|ing)?|acceptable|no need)\b"
+    r"|\b(?:don't|do not) (?:need|have) to\b|\b(?:is|are) (?:\w+ )?(?:ok|okay|fine|gone|off|over|fair game)\b"
+    r"|\bwas wrong\b|\b(?:back|change) to\b|\bwithout asking\b|\bfor this (?:one|time)\b|\bthis once\b"
+    r"|\bfrom (?:now|here) on\b|\bfrom here\W*$",
     re.IGNORECASE,
 )
 """... and changes one with the same subject."""
@@ -209,13 +222,20 @@ def _state(text: str, own: str, *, is_rule: bool) -> Iterator[Statement]:
     is_short = len(text) <= MOST_CHANGE_CHARS and not own.endswith("?")
     revokes = is_short and _REVOKING.search(typed) is not None
     if is_rule or revokes or (is_short and _ALLOWING.search(typed)):
-        yield Statement(text, is_rule, revokes, frozenset(_SUBJECT.findall(text.lower())))
+        yield Statement(text, is_rule, revokes, frozenset(map(_stem, _SUBJECT.findall(text.lower()))))
+
+
+def _stem(word: str) -> str:
+    """Return what the forms of an English word share: deploy, deploys, deploying."""
+    word = word.removesuffix("s")
+    ending = next((one for one in ("ing", "ed", "e") if word.endswith(one)), "")
+    return word.removesuffix(ending) if len(word) > len(ending) + 2 else word
 
 
 def _states_rule(sentence: Sentence) -> bool:
     """Return whether a sentence, which is no question and short enough, demands something from now on."""
     own = sentence.own
-    if len(own) > MOST_RULE_CHARS or own.endswith("?"):
+    if len(own) > MOST_RULE_CHARS or own.endswith("?") or _HOLDING.match(own):
         return False
     return _LASTING.search(own.replace("\u2019", "'")) is not None or demands(own)
 

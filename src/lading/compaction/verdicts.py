@@ -21,6 +21,7 @@ _MESSAGES = (
     rf"|{_MEASURED}\berror(?:\[?\s?\w{{0,3}}\d+\]?)?(?!{_METRIC}):\s*(?!{_NOTHING}|\(?false\b)\S"
     rf"|(?-i:[A-Z]\w*(?:Error|Exception))(?!{_METRIC}):\s*\S"
     r"|^(?!\s*(?:raise|except|throw)\b)\W*(?:\S+\s+)?\S*(?-i:Error|Exception)$"
+    r"|^An error occurred \(\w+\) when"
     r"|command not found|No such file or directory|Permission denied|not recognized as"
 )
 """Errors that a program may survive."""
@@ -30,7 +31,7 @@ _VERDICTS = (
     r"|\bcommand (?:aborted|timed out)"
     r"|^\W*(?:the )?command\b.{0,200}\b(?:timed out|(?:cancel+ed|killed|terminated|stopped) (?:because|after|due))"
     r"\b"
-    rf"|(?<!\d[./:-])\b[1-9]\d* (?:failed|failures?|errors?)\b(?!{_METRIC}){_CORRECTED}"
+    rf"|(?<!\d[./:-])\b[1-9]\d* (?:failed|failing|failures?|errors?)\b(?!{_METRIC}){_CORRECTED}"
     r"|\bbuild fail(?:ed|ure)\b|\b(?:failures|errors|failed): {1,9}[1-9]|non-zero (?:exit )?(?:code|status)"
     r"|\bexit(?:[ _]?(?:code|status))? ?= ?[1-9]|^make(?:\[\d+\])?: \*\*\*|^segmentation fault|core dumped"
     r"|^CONFLICT \(|^automatic merge failed|\bexit[_ ]?code>\s*[1-9]"
@@ -60,6 +61,15 @@ _SUMMARY = re.compile(
 )
 """A line that says of all that ran that it went well."""
 _PASSES = re.compile(rf"{_SUMMARY.pattern}|^(?:OK|PASS)\b", re.MULTILINE | re.IGNORECASE)
+_DOUBTS = re.compile(
+    r"fail|error|exception|panic|fatal|abort|kill|terminat|crash|timed? ?out|traceback|denied|refused|rejected"
+    r"|invalid|unable|cannot|can't|could(?: not|n't)|not found|no such|undefined|unexpected|unknown|not ok\b"
+    r"|non-zero|broken|[✖✗✘×❌]|!==|\b(?:exit|status|code)\W{1,3}[1-9]",
+    re.IGNORECASE,
+)
+_HARMLESS = re.compile(
+    r"\b(?:0|no) (?:\w+ )?(?:fail|error)\w*|\b(?:fail\w*|errors?)\W{1,3}0\b|\bx(?:fail|pass)\w*", re.IGNORECASE
+)
 _COUNTS = re.compile(
     r"(?<!\d[./:-])\b\d+ (?:tests? )?(?:pass(?:ed|ing)|fail(?:ed|ing|ures?)|errors?|problems?)\b", re.IGNORECASE
 )
@@ -90,9 +100,17 @@ def ends_well(text: str) -> bool:
     return start >= 0 and not find_error_line(end[end.rfind("\n", 0, start) + 1 :])
 
 
-def has_passed(text: str) -> bool:
-    """Return whether the end of the output of a check reports success."""
-    return _PASSES.search(text[-SUMMARY_CHARS:]) is not None
+def has_passed(text: str, *, is_zero: bool = False) -> bool:
+    """Return whether the end of the output of a check reports success, with nothing behind it that leaves doubt.
+    ``is_zero``: the exit code leaves none."""
+    end = text[-SUMMARY_CHARS:]
+    last = max((found.end() for found in _PASSES.finditer(end)), default=-1)
+    return last >= 0 and (is_zero or not leaves_doubt(_HARMLESS.sub("", end[last:])))
+
+
+def leaves_doubt(text: str) -> bool:
+    """Return whether an output has a word that most failures have; a success may have it too."""
+    return _DOUBTS.search(text) is not None
 
 
 def counts_results(line: str) -> bool:
