@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from lading import Session, jsonbytes
+from lading.addresses import RESTORE
 from lading.exchange.chains import FoundLog, make_whole
+from lading.messages import Message, Text, ToolCall, ToolResult
+from lading.session.matching import fingerprint
 from lading.wire import find_wire
 
 WIRE = find_wire("openai_responses")
@@ -42,3 +45,20 @@ def test_what_refers_to_stored_items_is_made_whole_only_where_they_are_stored(
 
 def test_an_id_that_no_log_has_stays() -> None:
     assert made([QUESTION, ANSWER], {"previous_response_id": "resp_2"})["previous_response_id"] == "resp_2"
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_what_a_hidden_reply_says_behind_its_call_was_not_shown(is_streamed: bool) -> None:
+    before, behind, answer = Text("I look."), Text("It loads."), Text("It is plum.")
+    hidden = Message("assistant", (before, ToolCall("r1", RESTORE, "{}"), behind))
+    shown = Message("assistant", (before, answer) if is_streamed else (answer,))
+    result = Message("tool", (ToolResult("r1", (Text("plum"),)),))
+    session = Session("gpt-5-mini", wire=WIRE.name).add([QUESTION])
+    session.extend(
+        [hidden, result, Message("assistant", (answer,))], known_as=["", "", fingerprint(shown)], stored=False
+    )
+    log = FoundLog(session.entries, session.edits, len(session.entries) - 1)
+    body = {"model": "gpt-5-mini", "input": "More.", "previous_response_id": "resp_1"}
+    whole = jsonbytes.load(make_whole(jsonbytes.dump(body), WIRE, find_log={"resp_1": log}.get))
+    said = WIRE.decode(whole).messages
+    assert [message.text for message in said[1:]] == [shown.text, "More."]

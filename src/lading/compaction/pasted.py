@@ -1,10 +1,10 @@
 """Tell the user's own words from text that the user pasted: mails, documents, logs, code, quotations.
 
 Pasted text is known by its shape: lines behind ``>``, fences, the inside of a tag, quotation marks and backticks,
-logs, chats and code; a mail by its header or greeting; the middle of a long message; and by a sentence that announces
-it ("Summarise this mail:"). Since nothing says where such a text ends, it lasts up to the end of the message, that of a
-task ("Fix this issue:") up to "Instructions:". Tags and sentences that speak of rules or a task announce the user's own
-words. What a sentence announces is recognised in English.
+logs, chats and code; a mail by its header or greeting; the middle of a long message; and by a sentence that
+announces it ("Summarise this mail:"). Since nothing says where such a text ends, it lasts up to the end of the
+message, that of a task ("Fix this issue:") up to "Instructions:". Tags and sentences that speak of rules or a task
+announce the user's own words. What a sentence announces is recognised in English.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import takewhile
 from typing import NamedTuple
 
 from lading import jsonbytes
@@ -71,15 +72,19 @@ def _list_given(log: FoundLog) -> Iterator[Message | None]:
 
 def _find_shown(entry: Entry, hidden: Sequence[Message], own: AbstractSet[str]) -> Message | None:
     """Return the message of an entry as its caller has it: without the calls that the session answered itself, and
-    in a stream behind what hidden replies said before. None if it is neither."""
+    in a stream behind what hidden replies said before, or before these calls. None if it is neither."""
 
     def show(*messages: Message) -> Message:
         parts = (part for message in messages for part in message.parts if not _is_own(part, own))
         return entry.message.with_parts(tuple(parts))
 
+    def cut(message: Message) -> Message:
+        return message.with_parts(tuple(takewhile(lambda part: not _is_own(part, own), message.parts)))
+
     if not hidden and not any(_is_own(part, own) for part in entry.message.parts):
         return entry.message
-    forms = (entry.message, show(entry.message), show(*hidden, entry.message))
+    said = [show(*hidden, entry.message), show(*map(cut, hidden), entry.message)]
+    forms = (entry.message, show(entry.message), *said)
     return next((form for form in forms if fingerprint(form) == fingerprint_entry(entry)), None)
 
 
