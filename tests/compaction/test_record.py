@@ -20,7 +20,9 @@ from tests.histories import histories, said
 from tests.views import paired
 
 PLENTY = 100_000
-LEFT_OUT = re.compile(r"\(\d+ (?:user )?messages? left out: #\d+(?: to #\d+)?(?:, #\d+(?: to #\d+)?)*\)")
+LEFT_OUT = re.compile(
+    r"\(\d+ (?:calls? left out|(?:user )?messages? left out: #\d+(?: to #\d+)?(?:, #\d+(?: to #\d+)?)*)\)"
+)
 FIXED = frozenset(
     ["…", "[…]", "failed", "/", "no", "result", "it", "says", "(passed", "later)", "(2", "(3", "times)"]
 )
@@ -229,7 +231,7 @@ def test_calls_of_which_only_the_target_is_told_share_a_line() -> None:
     assert written(history) == ["#0 User: Go.", "- read a.py x2, b.py"]
     assert written([*history, user_text("Go on.")]) == ["#0 User: Go.", "- read a.py x2, b.py", "#7 User: Go on."]
     checked = [*history[:1], *ran("make check", "fine"), user_text("Go on.")]
-    assert written(checked) == ["#0 User: Go.", "#3 User: Go on."]
+    assert written(checked) == ["#0 User: Go.", "#3 User: Go on.", "(1 call left out)"]
 
 
 def turns(number: int) -> list[Message]:
@@ -348,7 +350,7 @@ def test_the_user_s_words_leave_after_how_things_stand() -> None:
         text = write_record(noted(history), most_tokens=most_tokens, count=tokens)
         assert tokens(text) <= most_tokens
         assert "And test it." in text
-        assert not (FILES in text and "left out" in text)
+        assert not (FILES in text and "message left out" in text)
     assert FILES in text
 
 

@@ -165,3 +165,28 @@ def test_a_reminder_beside_a_result_is_no_new_request() -> None:
     reminded = Message("user", (ToolResult("d", (Text("x = 1"),)), Text("<reminder>Be brief.</reminder>")))
     lines = written([user_text("Go."), *ran("make", "1 failed"), call, reminded])
     assert lines[-1] == "Failing at the end: shell make: failed: 1 failed"
+
+
+@pytest.mark.parametrize(
+    ("asks", "acts"),
+    [
+        ("get_order", "issue_refund"),
+        ("find_customer", "charge_card"),
+        ("list_users", "delete_user"),
+        ("search_flights", "book_flight"),
+        ("order_status", "cancelOrder"),
+        ("check_stock", "mcp__shop__place_order"),
+    ],
+)
+def test_what_was_done_is_told_rather_than_what_was_looked_up(asks: str, acts: str) -> None:
+    history = [user_text("Work through the queue.")]
+    for number in range(40):
+        data = {"order": f"W{number}", **{f"key{at}": f"value {at} of {number}" for at in range(9)}}
+        history += called(asks, json.dumps(data), order_id=f"W{number}")
+        history += called(acts, '{"status": "ok"}', order_id=f"W{number}", note=f"thanks for order {number} " * 9)
+    for most_tokens in (1_500, 2_500, 4_000):
+        lines = written(history, most_tokens)
+        done = " ".join(line for line in lines if line.startswith(f"- {acts}"))
+        assert all(f"W{number}" in done.replace(",", " ").split() for number in range(40))
+        shown = " ".join(lines).count("order_id W")
+        assert lines[-1] == f"({80 - shown} calls left out)" or shown == 80

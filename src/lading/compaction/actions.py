@@ -22,6 +22,7 @@ from lading.compaction.call_kinds import (
     find_kind,
     find_patch,
     find_paths,
+    has_effect,
     join_values,
     list_places,
     split_name,
@@ -51,6 +52,10 @@ FAILURE_WORTH = (0.5, 0.3)
 DEMAND_WORTH = (0.9, 0.15)
 CHANGE_WORTH = (0.4, 0.15)
 """For a command that changes a repository, packages, a database, a service."""
+EFFECT_WORTH = (0.9, 0.5)
+"""For a call with an effect, such as a refund: who does not know of it may make it again."""
+EFFECT_CHARS = 100
+"""The shortest form of such a call."""
 DATA_WORTH = (0.45, 0.4)
 """For a call that neither reads a file nor runs a command: its data cannot be read again."""
 FULL_WORTH = 0.3
@@ -109,6 +114,11 @@ class Action(Struct, frozen=True, gc=False):
         return self.kind in ("", "read")
 
     @property
+    def has_effect(self) -> bool:
+        """Whether its tool, by its name, has an effect beside files and commands."""
+        return self.kind == "" and has_effect(split_name(self.tool))
+
+    @property
     def edits(self) -> bool:
         """Whether it changed a file."""
         return bool(self.paths) and self.kind != "read"
@@ -126,14 +136,19 @@ class Action(Struct, frozen=True, gc=False):
 
     def write_forms(self) -> Iterator[tuple[str, float]]:
         """Yield the line from short to full, each form with the worth of one of its tokens."""
-        if self.failed:
+        if self.has_effect:
+            worths = EFFECT_WORTH
+        elif self.failed:
             worths = FAILURE_WORTH if self.is_setback else READ_WORTH
         elif self.ended.demands:
             worths = DEMAND_WORTH
         else:
             kind = "edit" if self.edits else "change" if self.changes else self.kind
             worths = WORTHS.get(kind, OTHER_WORTH)
-        yield self.brief, worths[0]
+        short = self.brief if not self.has_effect or self.failed else clip(self.short, EFFECT_CHARS)
+        yield short, worths[0]
+        if short != self.brief:
+            yield self.brief, worths[1]
         yield self.detail, worths[1]
         if self.ended.full:
             yield _join(self.short, self.ended.full, self.media), FULL_WORTH

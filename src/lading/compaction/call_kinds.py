@@ -32,6 +32,18 @@ _LOOKS_UP = frozenset(["read", "get", "list", "view", "show", "search", "find", 
 _READS = _LOOKS_UP | {"open", "query", "ask", "grep", "diff", "compare", "count", "load", "summarize", "parse"}
 _READS |= {"extract", "validate", "check"}
 """A tool with one of these words in its name, and none of the following, changes no file."""
+_EFFECTS = _spell("accept activate add apply approve archive assign block book buy call cancel change charge close")
+_EFFECTS |= _spell(
+    "complete confirm create deactivate delete deploy disable dispatch enable escalate exchange execute"
+)
+_EFFECTS |= _spell(
+    "forward grant insert invite issue launch make mark merge modify move notify order pay place post"
+)
+_EFFECTS |= _spell("publish purchase reboot refund register reject release remove rename reply reschedule reserve")
+_EFFECTS |= _spell("reset resolve restart return revoke rotate save scale schedule send set ship start stop submit")
+_EFFECTS |= _spell("suspend switch terminate transfer trigger unblock update upload withdraw write")
+"""A tool with one of these words in its name, and none of data, has an effect that must not be made twice."""
+_DATA = _READS | _spell("lookup status details info history total summary calculate estimate availability")
 _WRITES = frozenset(["write", "create", "edit", "replace", "save"])
 _ADDS = frozenset(["insert", "append", "add", "update", "format", "apply", "set", "merge"])
 """A tool with one of these words changes a file if it is also given something else."""
@@ -82,6 +94,11 @@ def find_kind(
     if checks or (command and not paths):
         return "command"
     return "read" if paths and not (is_dry or sends) else ""
+
+
+def has_effect(words: frozenset[str]) -> bool:
+    """Return whether a tool with these words in its name has an effect beside files and commands."""
+    return not _EFFECTS.isdisjoint(words) and _DATA.isdisjoint(words)
 
 
 def find_paths(pairs: Sequence[tuple[str, str]], words: frozenset[str]) -> tuple[str, ...]:

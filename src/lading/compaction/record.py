@@ -73,18 +73,24 @@ def write_record(
             if note.is_verbatim or (at in forms and note.has_demands(forms[at]))
         ]
     # The user's words are removed last: leave out the state if they do not fit beside it.
-    for ending in ([*instead, *_write_state(state)], [*instead]):
-        written, is_whole = _fit(included, ending, most_tokens=most_tokens, count=count)
+    for is_told in (True, False):
+        ending = [*instead, *(_write_state(state) if is_told else ())]
+        written, is_whole = _fit(included, ending, most_tokens=most_tokens, count=count, counts_calls=is_told)
         if is_whole:
             break
     return written
 
 
 def _fit(
-    notes: Sequence[Note], ending: Sequence[str], *, most_tokens: int, count: Callable[[str], int]
+    notes: Sequence[Note],
+    ending: Sequence[str],
+    *,
+    most_tokens: int,
+    count: Callable[[str], int],
+    counts_calls: bool,
 ) -> tuple[str, bool]:
     """Return the text of as many notes as fit before the ending, and whether it has all of the user's messages. The
-    text is empty if not even one note fits."""
+    text is empty if not even one note fits. ``counts_calls``: it says how many calls are left out."""
     verbatim_notes = sum(note.is_verbatim for note in notes)
     forms = _choose(notes, most_tokens=most_tokens - count("\n".join(ending)))
     # The tokens of lines are estimates: remove notes until the text fits, the user's words last.
@@ -95,7 +101,8 @@ def _fit(
 
     def text(without: int) -> str:
         kept = {at: forms[at] for at in sorted(removal_order[without:])}
-        return "\n".join([*_describe_left_out(notes, kept), *_write_lines(notes, kept), *ending])
+        calls = _count_calls(notes, kept) if counts_calls else ()
+        return "\n".join([*_describe_left_out(notes, kept), *_write_lines(notes, kept), *calls, *ending])
 
     # Nearly always all of them fit, and counting a long text is the slowest part here.
     if count(written := text(0)) <= most_tokens:
@@ -219,6 +226,12 @@ def list_unresolved(notes: Sequence[Note]) -> list[str]:
     newest = next((note for note in reversed(notes) if note.opened), None)
     found += [(newest.entry, f"Open: {clip(line, 160)}") for line in newest.opened] if newest else []
     return [line for _, line in sorted(found, key=lambda item: -item[0])]
+
+
+def _count_calls(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
+    """Yield the line that counts the calls that are left out."""
+    if calls := sum(note.action is not None and at not in forms for at, note in enumerate(notes)):
+        yield f"({calls} call{'s' if calls > 1 else ''} left out)"
 
 
 def _describe_left_out(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
