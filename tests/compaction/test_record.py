@@ -21,7 +21,8 @@ from tests.views import paired
 
 PLENTY = 100_000
 LEFT_OUT = re.compile(
-    r"\(\d+ (?:calls? left out|(?:user )?messages? left out: #\d+(?: to #\d+)?(?:, #\d+(?: to #\d+)?)*)\)"
+    r"\(\d+ (?:calls? that changed something left out"
+    r"|(?:user )?messages? left out: #\d+(?: to #\d+)?(?:, #\d+(?: to #\d+)?)*)\)"
 )
 FIXED = frozenset(
     ["…", "[…]", "failed", "/", "no", "result", "it", "says", "(passed", "later)", "(2", "(3", "times)"]
@@ -231,7 +232,7 @@ def test_calls_of_which_only_the_target_is_told_share_a_line() -> None:
     assert written(history) == ["#0 User: Go.", "- read a.py x2, b.py"]
     assert written([*history, user_text("Go on.")]) == ["#0 User: Go.", "- read a.py x2, b.py", "#7 User: Go on."]
     checked = [*history[:1], *ran("make check", "fine"), user_text("Go on.")]
-    assert written(checked) == ["#0 User: Go.", "#3 User: Go on.", "(1 call left out)"]
+    assert written(checked) == ["#0 User: Go.", "#3 User: Go on."]
 
 
 def turns(number: int) -> list[Message]:

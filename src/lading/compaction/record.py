@@ -90,7 +90,7 @@ def _fit(
     counts_calls: bool,
 ) -> tuple[str, bool]:
     """Return the text of as many notes as fit before the ending, and whether it has all of the user's messages. The
-    text is empty if not even one note fits. ``counts_calls``: it says how many calls are left out."""
+    text is empty if not even one note fits. ``counts_calls``: it counts calls with an effect that are left out."""
     verbatim_notes = sum(note.is_verbatim for note in notes)
     forms = _choose(notes, most_tokens=most_tokens - count("\n".join(ending)))
     # The tokens of lines are estimates: remove notes until the text fits, the user's words last.
@@ -229,9 +229,11 @@ def list_unresolved(notes: Sequence[Note]) -> list[str]:
 
 
 def _count_calls(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
-    """Yield the line that counts the calls that are left out."""
-    if calls := sum(note.action is not None and at not in forms for at, note in enumerate(notes)):
-        yield f"({calls} call{'s' if calls > 1 else ''} left out)"
+    """Yield the line that counts the calls with an effect that are left out. Changed files are listed, and what
+    commands changed can be looked up."""
+    left_out = (note.action for at, note in enumerate(notes) if at not in forms)
+    if calls := sum(act is not None and act.has_effect for act in left_out):
+        yield f"({calls} call{'s' if calls > 1 else ''} that changed something left out)"
 
 
 def _describe_left_out(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:

@@ -27,7 +27,7 @@ _MARK = (
     r"(?:#(\d{1,9}) (?:(?P<user>User)|(?P<system>System)|(?P<assistant>Assistant)): |(?P<call>- )"
     rf"|(?P<files>{FILES}: )|(?P<failing>{FAILING}: )|(?P<summary>(?:{'|'.join(_SECTIONS)}): |{SUMMARY}:\n)"
     r"|(?P<opening>(?=\[Record of messages \d))"
-    r"|(?P<left_out>(?=\(\d+ (?:calls?|(?:user )?messages?) left out[:)])))"
+    r"|(?P<left_out>(?=\(\d+ (?:calls? that changed something|(?:user )?messages?) left out[:)])))"
 )
 _LINE = re.compile(f"^{_MARK}", re.MULTILINE)
 _POSING = re.compile(rf"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?={_MARK})")

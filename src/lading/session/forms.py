@@ -54,13 +54,23 @@ def find_reformed(
             continue
         if len(shown) < len(asked):
             said = (part for part in message.parts if not isinstance(part, ToolCall))
-            kept = asked if message.origin == entry.message.origin else map(_drop_template, asked)
-            message = message.with_parts((*said, *(shown.get(call.id, call) for call in kept)))
+            kept = (shown.get(call.id) or _fit_hidden(call, message, entry.message) for call in asked)
+            message = message.with_parts((*said, *kept))
         yield at, message
 
 
-def _drop_template(call: ToolCall) -> ToolCall:
-    return replace(call, template=None)
+def _fit_hidden(call: ToolCall, message: Message, reply: Message) -> ToolCall:
+    """Return a call that the caller was not shown for the caller's form of its reply."""
+    if message.origin != reply.origin:
+        return replace(call, template=None)
+    if _count_reasoning(message) < _count_reasoning(reply):
+        # The id of an item demands the reasoning before it.
+        return replace(call, template={key: code for key, code in (call.template or {}).items() if key != "id"})
+    return call
+
+
+def _count_reasoning(message: Message) -> int:
+    return sum(isinstance(part, Reasoning) for part in message.parts)
 
 
 def _continues_answer(entry: Entry, shown: Mapping[str, ToolCall]) -> bool:
@@ -77,9 +87,15 @@ def _is_hidden(part: Part, shown: Mapping[str, ToolCall]) -> bool:
 
 
 def _drop_hidden(message: Message, shown: Mapping[str, ToolCall]) -> Message:
-    """Return a reply without calls that its caller was not shown, and Gemini's empty text in their place."""
+    """Return a reply without calls that its caller was not shown, and Gemini's empty text in their place, which in
+    a stream is the last piece of another text."""
     parts = (part for part in message.parts if not _is_hidden(part, shown))
-    return message.with_parts(tuple(part for part in parts if part != Text("")))
+    return message.with_parts(tuple(_drop_empty_piece(part) for part in parts if part != Text("")))
+
+
+def _drop_empty_piece(part: Part) -> Part:
+    pieces = (part.template or {}).get("pieces") if isinstance(part, Text) else None
+    return replace(part, template={"pieces": [size for size in pieces if size]}) if pieces else part
 
 
 def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: bool = False) -> bool:
@@ -105,8 +121,7 @@ def _drop_earlier_reasoning(given: Message, reply: Message) -> Message:
     """Return a given reply without reasoning that its caller received before it, of replies whose only calls were
     answered here."""
     reasoning = [at for at, part in enumerate(given.parts) if isinstance(part, Reasoning)]
-    received = sum(isinstance(part, Reasoning) for part in reply.parts)
-    surplus = reasoning[: max(len(reasoning) - received, 0)]
+    surplus = reasoning[: max(len(reasoning) - _count_reasoning(reply), 0)]
     if given.role != "assistant" or not surplus:
         return given
     kept = tuple(part for at, part in enumerate(given.parts) if at not in surplus)
