@@ -176,6 +176,10 @@ def test_a_reminder_beside_a_result_is_no_new_request() -> None:
         ("search_flights", "book_flight"),
         ("order_status", "cancelOrder"),
         ("check_stock", "mcp__shop__place_order"),
+        ("order_details", "update_order_status"),
+        ("issue_status", "check_in_passenger"),
+        ("refund_history", "void_charge"),
+        ("list_updates", "sendStatusUpdate"),
     ],
 )
 def test_what_was_done_is_told_rather_than_what_was_looked_up(asks: str, acts: str) -> None:

@@ -303,3 +303,16 @@ def test_a_change_of_a_rule_in_an_earlier_record_is_stated() -> None:
     log.forget(0)
     log.upto = 3
     assert read_statements(view, 4).between(2, 4) == []
+
+
+@pytest.mark.parametrize("later", ["", "Never use pytest."])
+def test_no_rule_is_stated_behind_its_own_change(later: str) -> None:
+    """A record shows the change, so that the rule alone would be the newest word."""
+    change = "You may use pytest now."
+    messages = [*map(user_text, ["Always use tabs.", "Never use pytest.", change, *filter(None, [later])])]
+    shown = f"#9 User: {change}" + (f"\n#11 User: {later}" if later else "")
+    found = restate(find_statements(messages), most_tokens=1_000, count=count, without=f"Always use tabs. {shown}")
+    assert found == (None if later else user_text(f"{RESTATED}\nNever use pytest.\n{change}"))
+    found = restate(find_statements(messages), most_tokens=1_000, count=count, without=shown)
+    said = [*([] if later else ["Never use pytest."]), change, *filter(None, [later])]
+    assert found == user_text("\n".join([RESTATED, "Always use tabs.", *said]))

@@ -116,7 +116,7 @@ class Action(Struct, frozen=True, gc=False):
     @property
     def has_effect(self) -> bool:
         """Whether its tool, by its name, has an effect beside files and commands."""
-        return self.kind == "" and has_effect(split_name(self.tool))
+        return self.kind == "" and has_effect(self.tool)
 
     @property
     def edits(self) -> bool:

@@ -32,18 +32,31 @@ _LOOKS_UP = frozenset(["read", "get", "list", "view", "show", "search", "find", 
 _READS = _LOOKS_UP | {"open", "query", "ask", "grep", "diff", "compare", "count", "load", "summarize", "parse"}
 _READS |= {"extract", "validate", "check"}
 """A tool with one of these words in its name, and none of the following, changes no file."""
-_EFFECTS = _spell("accept activate add apply approve archive assign block book buy call cancel change charge close")
-_EFFECTS |= _spell(
-    "complete confirm create deactivate delete deploy disable dispatch enable escalate exchange execute"
+_EFFECTS = _spell(
+    "accept activate add adjust allocate append apply approve archive assign attach ban capture close"
 )
 _EFFECTS |= _spell(
-    "forward grant insert invite issue launch make mark merge modify move notify order pay place post"
+    "cancel change complete confirm create credit deactivate debit delete deploy deposit detach disable"
 )
-_EFFECTS |= _spell("publish purchase reboot refund register reject release remove rename reply reschedule reserve")
-_EFFECTS |= _spell("reset resolve restart return revoke rotate save scale schedule send set ship start stop submit")
-_EFFECTS |= _spell("suspend switch terminate transfer trigger unblock update upload withdraw write")
-"""A tool with one of these words in its name, and none of data, has an effect that must not be made twice."""
-_DATA = _READS | _spell("lookup status details info history total summary calculate estimate availability")
+_EFFECTS |= _spell(
+    "dispatch drop edit enable enroll escalate execute forward grant import insert invite join kick leave"
+)
+_EFFECTS |= _spell(
+    "link lock make modify move mute notify pause pay place publish push reboot redeem reject remove"
+)
+_EFFECTS |= _spell(
+    "rename replace reschedule reset resolve restart resume revert revoke rollback rotate save send set"
+)
+_EFFECTS |= _spell(
+    "share sign start stop submit subscribe suspend swap sync terminate trigger unblock unlink unlock"
+)
+_EFFECTS |= _spell("unsubscribe update upload upsert void withdraw write")
+_THINGS = _spell(
+    "block book buy call charge exchange issue launch mark merge message order post purchase refund register"
+)
+_THINGS |= _spell("release reply reserve return scale schedule ship switch transfer")
+"""Words that are verbs of effects, and nouns before one of these:"""
+_FACTS = _spell("availability count detail details history id info status summary total")
 _WRITES = frozenset(["write", "create", "edit", "replace", "save"])
 _ADDS = frozenset(["insert", "append", "add", "update", "format", "apply", "set", "merge"])
 """A tool with one of these words changes a file if it is also given something else."""
@@ -96,9 +109,18 @@ def find_kind(
     return "read" if paths and not (is_dry or sends) else ""
 
 
-def has_effect(words: frozenset[str]) -> bool:
-    """Return whether a tool with these words in its name has an effect beside files and commands."""
-    return not _EFFECTS.isdisjoint(words) and _DATA.isdisjoint(words)
+def has_effect(name: str) -> bool:
+    """Return whether a tool of this name has an effect beside files and commands: its first verb decides."""
+    words = [word.lower() for word in _NAME_WORD.findall(name)]
+    for at, word in enumerate(words):
+        following = words[at + 1] if at + 1 < len(words) else ""
+        if word in _THINGS:
+            return following not in _FACTS
+        if word in _EFFECTS or (word == "check" and following in ("in", "out")):
+            return True
+        if word in _READS:
+            return False
+    return False
 
 
 def find_paths(pairs: Sequence[tuple[str, str]], words: frozenset[str]) -> tuple[str, ...]:

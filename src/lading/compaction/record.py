@@ -73,24 +73,18 @@ def write_record(
             if note.is_verbatim or (at in forms and note.has_demands(forms[at]))
         ]
     # The user's words are removed last: leave out the state if they do not fit beside it.
-    for is_told in (True, False):
-        ending = [*instead, *(_write_state(state) if is_told else ())]
-        written, is_whole = _fit(included, ending, most_tokens=most_tokens, count=count, counts_calls=is_told)
+    for ending in ([*instead, *_write_state(state)], [*instead]):
+        written, is_whole = _fit(included, ending, most_tokens=most_tokens, count=count)
         if is_whole:
             break
     return written
 
 
 def _fit(
-    notes: Sequence[Note],
-    ending: Sequence[str],
-    *,
-    most_tokens: int,
-    count: Callable[[str], int],
-    counts_calls: bool,
+    notes: Sequence[Note], ending: Sequence[str], *, most_tokens: int, count: Callable[[str], int]
 ) -> tuple[str, bool]:
     """Return the text of as many notes as fit before the ending, and whether it has all of the user's messages. The
-    text is empty if not even one note fits. ``counts_calls``: it counts calls with an effect that are left out."""
+    text is empty if not even one note fits."""
     verbatim_notes = sum(note.is_verbatim for note in notes)
     forms = _choose(notes, most_tokens=most_tokens - count("\n".join(ending)))
     # The tokens of lines are estimates: remove notes until the text fits, the user's words last.
@@ -101,7 +95,7 @@ def _fit(
 
     def text(without: int) -> str:
         kept = {at: forms[at] for at in sorted(removal_order[without:])}
-        calls = _count_calls(notes, kept) if counts_calls else ()
+        calls = _count_calls(notes, kept)
         return "\n".join([*_describe_left_out(notes, kept), *_write_lines(notes, kept), *calls, *ending])
 
     # Nearly always all of them fit, and counting a long text is the slowest part here.

@@ -171,8 +171,13 @@ def restate(
     The oldest are left out if all use more than ``most_tokens``, and so are those that occur in the text
     ``without``.
     """
+    ordered = _order(statements)
     # A line at a time: a record indents the items of a list.
-    rules = [rule for rule in _order(statements) if any(line not in without for line in rule.split("\n"))]
+    missing = [any(line not in without for line in rule.split("\n")) for rule in ordered]
+    start = missing.index(True) if True in missing else len(missing)
+    changes = not all([*ordered.values()][start:])
+    # Behind what changes a rule, the rule alone would be the newest word.
+    rules = [rule for at, rule in enumerate(ordered) if missing[at] or (changes and at > start)]
 
     def message(first: int) -> Message:
         return user_text("\n".join([RESTATED, *rules[first:]]))
@@ -181,17 +186,17 @@ def restate(
     return message(first) if first < len(rules) else None
 
 
-def _order(statements: Iterable[Statement]) -> list[str]:
-    """Return the sentences, each once."""
-    rules: dict[str, None] = {}
+def _order(statements: Iterable[Statement]) -> dict[str, bool]:
+    """Return the sentences, each once, with whether it is a rule."""
+    rules: dict[str, bool] = {}
     is_changed = False
     for statement in statements:
         if is_changed:
             # The newest statement holds.
             rules.pop(statement.text, None)
-        rules[statement.text] = None
+        rules.setdefault(statement.text, statement.is_rule)
         is_changed |= not statement.is_rule
-    return list(rules)
+    return rules
 
 
 def _read(text: str, own: str) -> Iterator[Statement]:

@@ -240,7 +240,8 @@ class History:
         staying = _STAYING | _SHORTENED if is_other and not self.is_folded(entry) else _STAYING
         if message.role != "system" and (not items or not staying.issuperset(item.kind for item in items)):
             return len(self.view)
-        placement = Placement(self.view.items[start - 1].message if start else None, entry)
+        before = self.view.items[start - 1].message if start else None
+        placement = Placement(before, entry, is_issued=self._is_issued(entry, message))
         repaired = self._repairer.repair_again(message, [item.message for item in items], placement=placement)
         if repaired is None:
             return None
@@ -263,6 +264,7 @@ class History:
             plan,
             self._repairer,
             find_form=lambda entry: self.find_form(self.entries[entry]),
+            is_issued=self._is_issued,
             same_format=same_format,
         )
         pair(plan, self._needs.calls, when=REFITTED, waiting=self._repairer.unanswered)
@@ -341,6 +343,11 @@ class History:
         self._repairer.show_as(find_renamed(self.view, self.edits, replayed=replayed))
         self._settle(self.view)
 
+    def _is_issued(self, entry: int, message: Message) -> bool:
+        """Whether a message has the reasoning of a reply of this session."""
+        raw = self.entries[entry]
+        return raw.usage is not None and _list_reasoning(message) == _list_reasoning(raw.message)
+
     def _settle(self, view: View) -> None:
         """Wait only for results of calls that a view shows without, and go on behind its last message: the replay
         may have answered others, and results that were apart are before it."""
@@ -354,6 +361,10 @@ class History:
         self.log = log_chain(self.log, entry)
         self.has_media = self.has_media or has_media(entry.message)
         self.has_reasoning |= any(isinstance(part, Reasoning) for part in entry.message.parts)
+
+
+def _list_reasoning(message: Message) -> list[tuple[str, str | None, str | None]]:
+    return [(part.text, part.signature, part.data) for part in message.parts if isinstance(part, Reasoning)]
 
 
 def has_media(message: Message) -> bool:

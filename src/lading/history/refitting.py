@@ -17,10 +17,18 @@ REFITTED = "for another model: "
 """Starts the reason of an edit that shows what was shown before in another provider format."""
 
 
-def refit(plan: Plan, repairer: Repairer, *, find_form: Callable[[int], Message], same_format: bool) -> None:
+def refit(
+    plan: Plan,
+    repairer: Repairer,
+    *,
+    find_form: Callable[[int], Message],
+    is_issued: Callable[[int, Message], bool],
+    same_format: bool,
+) -> None:
     """Repair all that the plan shows once more. Entries without an edit of a strategy are repaired from their raw
-    form (``find_form``). ``same_format``: they were repaired for this provider format before. ``plan.repairs`` gets
-    the events of repairs that change what is sent."""
+    form (``find_form``); ``is_issued``: whether a form has the reasoning as the provider gave it. ``same_format``:
+    they were repaired for this provider format before. ``plan.repairs`` gets the events of repairs that change what
+    is sent."""
     names: dict[str, str] = {}
     position, is_begun = 0, False
     while position < len(plan.view):
@@ -31,6 +39,7 @@ def refit(plan: Plan, repairer: Repairer, *, find_form: Callable[[int], Message]
             names,
             repairer=repairer,
             find_form=find_form,
+            is_issued=is_issued,
             is_begun=is_begun,
             same_format=same_format,
         )
@@ -49,6 +58,7 @@ def _draft_refit(
     *,
     repairer: Repairer,
     find_form: Callable[[int], Message],
+    is_issued: Callable[[int, Message], bool],
     is_begun: bool,
     same_format: bool,
 ) -> tuple[Draft | None, Sequence[Repair]]:
@@ -64,8 +74,8 @@ def _draft_refit(
     for at, now in enumerate(shown):
         form = find_form(first.entry) if at == raw_at else now
         # What needed no repair then is as the provider issued it.
-        is_issued = same_format and first.kind is None
-        placement = Placement(before, first.entry, repairer.uses_tools, is_issued)
+        as_issued = (same_format and first.kind is None) or (at == raw_at and is_issued(first.entry, form))
+        placement = Placement(before, first.entry, repairer.uses_tools, as_issued)
         repaired = repairer.repair_again(form, [now], placement=placement) or RepairResult((now,))
         repairs += repaired.repairs
         found += [repairer.rename(one, names, repairs=repairs) for one in repaired.messages]

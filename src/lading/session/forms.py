@@ -53,24 +53,34 @@ def find_reformed(
         if has_form(message, form, wire=wire, card=card, marked=marked) or _continues_answer(entry, shown):
             continue
         if len(shown) < len(asked):
-            said = (part for part in message.parts if not isinstance(part, ToolCall))
-            kept = (shown.get(call.id) or _fit_hidden(call, message, entry.message) for call in asked)
-            message = message.with_parts((*said, *kept))
+            message = _put_back(message, entry.message, shown)
         yield at, message
 
 
-def _fit_hidden(call: ToolCall, message: Message, reply: Message) -> ToolCall:
-    """Return a call that the caller was not shown for the caller's form of its reply."""
+def _put_back(message: Message, reply: Message, shown: Mapping[str, ToolCall]) -> Message:
+    """Return the caller's form of a reply with the calls that the caller was not shown."""
+    said = [part for part in message.parts if not isinstance(part, ToolCall)]
+    is_whole = len(said) == len(reply.parts) - len(reply.calls)
+    if not is_whole:
+        calls = (shown.get(call.id) or _fit_hidden(call, message, reply, is_whole=False) for call in reply.calls)
+        return message.with_parts((*said, *calls))
+    left = iter(said)
+    parts = (
+        (shown.get(part.id) or _fit_hidden(part, message, reply)) if isinstance(part, ToolCall) else next(left)
+        for part in reply.parts
+    )
+    return message.with_parts(tuple(parts))
+
+
+def _fit_hidden(call: ToolCall, message: Message, reply: Message, *, is_whole: bool = True) -> ToolCall:
+    """Return a call that the caller was not shown for the caller's form of its reply. ``is_whole``: that form has
+    all that the reply says."""
     if message.origin != reply.origin:
         return replace(call, template=None)
-    if _count_reasoning(message) < _count_reasoning(reply):
-        # The id of an item demands the reasoning before it.
-        return replace(call, template={key: code for key, code in (call.template or {}).items() if key != "id"})
-    return call
-
-
-def _count_reasoning(message: Message) -> int:
-    return sum(isinstance(part, Reasoning) for part in message.parts)
+    if is_whole:
+        return call
+    # The id of an item demands the reasoning right before it.
+    return replace(call, template={key: code for key, code in (call.template or {}).items() if key != "id"})
 
 
 def _continues_answer(entry: Entry, shown: Mapping[str, ToolCall]) -> bool:
@@ -121,7 +131,8 @@ def _drop_earlier_reasoning(given: Message, reply: Message) -> Message:
     """Return a given reply without reasoning that its caller received before it, of replies whose only calls were
     answered here."""
     reasoning = [at for at, part in enumerate(given.parts) if isinstance(part, Reasoning)]
-    surplus = reasoning[: max(len(reasoning) - _count_reasoning(reply), 0)]
+    received = sum(isinstance(part, Reasoning) for part in reply.parts)
+    surplus = reasoning[: max(len(reasoning) - received, 0)]
     if given.role != "assistant" or not surplus:
         return given
     kept = tuple(part for at, part in enumerate(given.parts) if at not in surplus)
