@@ -78,8 +78,8 @@ FINE: list[tuple[str, object, str | None, str, str, str]] = [
         {"id": "W481", "user": {"age": 7}},
         ORDER,
         "",
-        "id W481, age 7",
-        "status sent, amount 12.50, sku A-1, sku B-2",
+        "id W481, user.age 7",
+        "status sent, amount 12.50, items.sku A-1, sku B-2",
     ),
     ("get_order", {"id": "W481"}, "Order W481\nis late.", "", "id W481", "Order W481 is late."),
     ("search", {"query": "a" * 64}, json.dumps({"sha": "b" * 64}), "", f"query {'a' * 64}", f"sha {'b' * 64}"),
@@ -166,7 +166,7 @@ def test_of_json_without_end_the_first_values_are_told() -> None:
     text = json.dumps(rows)
     assert len(text) > MOST_READ_CHARS
     told = acted("get_rows", {"id": 1}, text).ended.text
-    assert told.startswith('id 7, name Ann \\ "B", tags x, y, tags 1.5, open true, id 7, ')
+    assert told.startswith('id 7, who.name Ann \\ "B", tags x, y, tags 1.5, open true, id 7, ')
     assert len(told) <= 330
     broken = acted("get_rows", {"id": 1}, '{"at": 12, "name": "a\\x", "b": 7,' + " " * MOST_READ_CHARS).ended.text
     assert broken == 'at 12, name "a\\x", b 7'
@@ -278,7 +278,15 @@ def test_a_command_may_be_a_list(arguments: dict[str, object], target: str) -> N
 def test_yes_and_no_of_a_result_are_told_and_whose_a_value_is() -> None:
     answer = {"cancelled": False, "note": None, "buyer": {"id": "U1"}, "seller": {"id": "U2"}, "sum": 3}
     assert acted("cancel", {"id": 7, "now": True}, json.dumps(answer)).detail == (
-        "cancel id 7, now true: cancelled false, buyer.id U1, seller.id U2, sum 3"
+        "cancel id 7, now true: cancelled false, sum 3, buyer.id U1, seller.id U2"
+    )
+    refund: dict[str, object] = {
+        "refund_id": "R1",
+        "payment": {"status": "failed", "reason": "declined"},
+        "amount": 25,
+    }
+    assert acted("issue_refund", {"order": {"id": "O1"}}, json.dumps(refund)).detail == (
+        "issue_refund order.id O1: refund_id R1, amount 25, payment.status failed, reason declined"
     )
 
 

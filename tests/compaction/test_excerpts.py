@@ -45,14 +45,28 @@ def test_a_text_without_blanks_is_clipped_between_characters() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ('{"a": 1.50, "b": [true, null, ""], "c": {"d": "x y"}}', [("a", "1.50"), ("b", "true"), ("d", "x y")]),
+        ('{"a": 1.50, "b": [true, null, ""], "c": {"d": "x y"}}', [("a", "1.50"), ("b", "true"), ("c.d", "x y")]),
         ('{"id": 1, "items": [{"id": 2}, {"id": 3}]}', [("id", "1"), ("items.id", "2"), ("id", "3")]),
         ('[{"sku": "A"}, {"sku": "B"}]', [("sku", "A"), ("sku", "B")]),
         (
             '{"by": {"c1": {"id": "c1", "sum": 3}, "c2": {"id": "c2", "sum": 4}}}',
             [("c1.id", "c1"), ("sum", "3"), ("c2.id", "c2"), ("sum", "4")],
         ),
-        ('{"a": {"x": 1, "id": 2}, "b": {"id": 3}}', [("x", "1"), ("a.id", "2"), ("b.id", "3")]),
+        ('{"a": {"x": 1, "id": 2}, "b": {"id": 3}}', [("a.x", "1"), ("id", "2"), ("b.id", "3")]),
+        (
+            '{"refunded": 25, "payment": {"status": "failed", "card": {"id": 7}, "at": 3}, "status": "done"}',
+            [
+                ("refunded", "25"),
+                ("status", "done"),
+                ("payment.status", "failed"),
+                ("card.id", "7"),
+                ("payment.at", "3"),
+            ],
+        ),
+        (
+            '[{"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 4}]',
+            [("a.b", "1"), ("c", "2"), ("a.b", "3"), ("c", "4")],
+        ),
         ("{broken", [("", "{broken")]),
         ("", []),
         ("3", [("", "3")]),

@@ -170,7 +170,7 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
     tool = f"{label_tool(call.name)} {'apply_patch' if patch and command else command if is_verb else ''}".rstrip()
     left_out = OLD | NEW if edits else frozenset[str]()
     others = [(key, value) for key, value in given if value != command and value not in named_paths]
-    others = [(key, value) for key, value in others if key.casefold() not in left_out]
+    others = [(key, value) for key, value in others if key.rpartition(".")[2].casefold() not in left_out]
     old, new = (patch.old, patch.new) if patch else (join_values(pairs, OLD), join_values(pairs, NEW))
     is_told = bool(patch) or (edits and bool(paths) and bool(old or new or join_values(pairs, WRITTEN)))
     target = _describe_target(paths, shell.text, [] if is_told else others)

@@ -134,7 +134,8 @@ def list_places(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [
         (key, value)
         for key, value in given
-        if key.casefold() not in PATHS and not _PLACES.isdisjoint({key.casefold(), *split_name(key)})
+        if key.rpartition(".")[2].casefold() not in PATHS
+        and not _PLACES.isdisjoint({key.casefold(), *split_name(key)})
     ]
 
 

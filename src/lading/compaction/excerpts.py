@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -51,12 +50,14 @@ def read_values(text: str) -> list[tuple[str, str]]:
         found = [*_walk(json.loads(text, parse_int=str, parse_float=str, parse_constant=str))]
     except (ValueError, RecursionError):
         found = [((), text)]
-    return [*_add_keys(found)]
+    return [*_add_keys(found, text)]
 
 
 def read_first_values(text: str) -> list[tuple[str, str]]:
     """Return the values at the start of a long JSON text, else all of them."""
-    return [*_add_keys([*_scan(text[:MOST_STARTED_CHARS])])] if len(text) > MOST_READ_CHARS else read_values(text)
+    if len(text) <= MOST_READ_CHARS:
+        return read_values(text)
+    return [*_add_keys([*_scan(text[:MOST_STARTED_CHARS])], text)]
 
 
 def join_pair(key: str, value: str) -> str:
@@ -77,16 +78,18 @@ def join_fitting(texts: Iterable[str], most_chars: int) -> str:
     return ", ".join(shown)
 
 
-def _add_keys(found: Sequence[tuple[KeyPath, str]]) -> Iterator[tuple[str, str]]:
-    owners = Counter(path[-1:] for path in {path for path, _ in found})
+def _add_keys(found: Sequence[tuple[KeyPath, str]], text: str) -> Iterator[tuple[str, str]]:
+    """Yield each value with its key, the first of an object inside another behind that of the object: its status
+    is not that of the whole. The values of the outermost object come first."""
     named: KeyPath = ()
-    for path, value in found:
+    is_object = text.lstrip()[:1] == "{"
+    for path, value in sorted(found, key=lambda one: is_object and len(one[0]) > 1):
         around = path[:-1]
         # A map of objects by their ids has each id twice.
         if not value.strip() or (value,) == around == named:
             continue
-        is_named = bool(around) and owners[path[-1:]] > 1 and around != named
-        named = around if is_named or around == named else ()
+        is_named = around not in ((), named)
+        named = around
         yield ".".join(path if is_named else path[-1:]), value
 
 

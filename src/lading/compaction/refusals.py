@@ -59,7 +59,9 @@ _DONE = re.compile(
 _HEAD = re.compile(r"(?:\s*<[\w:-]+(?: [^<>\n]*)?>(?:[^<>\n]*</[\w:-]+>)?[ \t]*\n)*\s*")
 """Leading lines that are tags, or values in tags."""
 _TAG = re.compile(r"</?[\w:-]+(?: [^<>\n]*)?>")
-_FAILED = ("error", "failed")
+_FAILED = ("error", "failed", "fail")
+_WRAPPERS = frozenset(["result", "response", "data", "output"])
+"""Keys around the whole of an answer."""
 _REPORTS = frozenset(["success", "ok", "iserror", "error", "errors", "exception", "warnings", "stack"])
 _REPORTS |= {"status", "code", "errorcode", "statuscode", "httpstatus", "message", "msg", "reason", "detail"}
 _REPORTS |= {"details", "type", "jsonrpc", "requestid", "traceid", "timestamp", "documentationurl", "retryafter"}
@@ -120,7 +122,11 @@ def load_object(text: str, most_chars: int) -> dict[str, Any]:
 
 
 def _is_refusal(found: dict[str, Any]) -> bool:
-    is_denied = any(found.get(key) is False for key in ("success", "ok")) or found.get("isError") is True
+    inner = next(iter(found.values())) if len(found) == 1 and not _WRAPPERS.isdisjoint(found) else None
+    if isinstance(inner, dict):
+        return _is_refusal(inner)
+    is_denied = any(found.get(key) is False or found.get(key) == "false" for key in ("success", "ok"))
+    is_denied |= any(found.get(key) is True for key in ("isError", "failed"))
     only_errors = isinstance(found.get("errors"), list) and bool(found["errors"]) and not found.get("data")
     return is_denied or only_errors or bool(found.get("error")) or found.get("status") in _FAILED
 
