@@ -32,6 +32,18 @@ _LOOKS_UP = frozenset(["read", "get", "list", "view", "show", "search", "find", 
 _READS = _LOOKS_UP | {"open", "query", "ask", "grep", "diff", "compare", "count", "load", "summarize", "parse"}
 _READS |= {"extract", "validate", "check"}
 """A tool with one of these words in its name, and none of the following, changes no file."""
+_WRITES = frozenset(["write", "create", "edit", "replace", "save"])
+_ADDS = frozenset(["insert", "append", "add", "update", "format", "apply", "set", "merge"])
+"""A tool with one of these words changes a file if it is also given something else."""
+_FOLDERS = frozenset(["directory", "folder", "dir"])
+_DRY = frozenset(["dryrun", "preview", "previewonly", "checkonly", "simulate"])
+"""A call with one of these set to true changes nothing."""
+_DELETES = frozenset(["delete", "remove", "undo", "rename", "move"])
+_GIVES = frozenset(
+    ["upload", "send", "post", "publish", "submit", "share", "attach", "comment", "annotate", "review"]
+)
+_GIVES |= {"transcribe", "translate", "ocr", "convert", "query", "ask"}
+"""A tool with one of these words in its name sends or judges a file, or turns it into something else."""
 _EFFECTS = _spell(
     "accept activate add adjust allocate append apply approve archive assign attach ban capture close"
 )
@@ -51,24 +63,13 @@ _EFFECTS |= _spell(
     "share sign start stop submit subscribe suspend swap sync terminate trigger unblock unlink unlock"
 )
 _EFFECTS |= _spell("unsubscribe update upload upsert void withdraw write")
+"""Verbs of calls with an effect."""
 _THINGS = _spell(
     "block book buy call charge exchange issue launch mark merge message order post purchase refund register"
 )
 _THINGS |= _spell("release reply reserve return scale schedule ship switch transfer")
-"""Words that are verbs of effects, and nouns before one of these:"""
+"""Such verbs too, but nouns before one of ``_FACTS``: `order_status`."""
 _FACTS = _spell("availability count detail details history id info status summary total")
-_WRITES = frozenset(["write", "create", "edit", "replace", "save"])
-_ADDS = frozenset(["insert", "append", "add", "update", "format", "apply", "set", "merge"])
-"""A tool with one of these words changes a file if it is also given something else."""
-_FOLDERS = frozenset(["directory", "folder", "dir"])
-_DRY = frozenset(["dryrun", "preview", "previewonly", "checkonly", "simulate"])
-"""A call with one of these set to true changes nothing."""
-_DELETES = frozenset(["delete", "remove", "undo", "rename", "move"])
-_GIVES = frozenset(
-    ["upload", "send", "post", "publish", "submit", "share", "attach", "comment", "annotate", "review"]
-)
-_GIVES |= {"transcribe", "translate", "ocr", "convert", "query", "ask"}
-"""A tool with one of these words in its name sends or judges a file, or turns it into something else."""
 _PATCHES = frozenset(["patch", "apply", "edit", "replace"])
 CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
 _PLACES = _spell(

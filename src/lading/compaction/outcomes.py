@@ -120,7 +120,7 @@ def read_outcome(
     is_over = kind != "command" or failed or shell.shows
     unfinished = "" if is_over else find_unfinished(text)
     shown = f"{clip(unfinished, OUTCOME_CHARS)} / {shown}" if unfinished and unfinished not in shown else shown
-    is_cut = 0 < shell.head_lines <= text.count("\n") + 1
+    is_cut = not is_over and 0 < shell.head_lines <= text.count("\n") + 1
     passed = not (is_over or unfinished or is_cut) and has_passed(text, is_zero=is_zero)
     return CallOutcome(
         quote(shown),
