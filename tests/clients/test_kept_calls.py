@@ -182,3 +182,59 @@ def test_a_server_tool_that_runs_after_restore_is_whole_in_the_answer() -> None:
             ]
             assert reply.usage.input_tokens == 120
     assert [type(event).__name__ for event in events if type(event).__name__ != "Restored"] == []
+
+
+ASKED = {"type": "tool_use", "id": "toolu_1", "name": RESTORE, "input": json.loads(PLACE)}
+ASKED_AGAIN = ASKED | {"id": "toolu_2"}
+READ = {"type": "tool_use", "id": "toolu_3", "name": "read", "input": {}}
+WORDS = {"type": "text", "text": "Found."}
+ANSWER = [{"type": "text", "text": "Yes."}]
+
+
+@pytest.mark.parametrize("opening", [[SEARCH], [SEARCH, READ]], ids=["paused", "beside a call"])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        [[FOUND, WORDS, ASKED], ANSWER],
+        [[FOUND, ASKED], [WORDS, ASKED_AGAIN], ANSWER],
+        [
+            [FOUND, WORDS, ASKED],
+            [SEARCH | {"id": "srvtoolu_2"}, ASKED_AGAIN],
+            [FOUND | {"tool_use_id": "srvtoolu_2"}],
+        ],
+    ],
+    ids=["once", "twice", "another search"],
+)
+def test_the_result_of_a_call_that_was_open_is_in_the_answer(opening: list[Any], rest: list[list[Any]]) -> None:
+    """What the caller has is legal without Lading's log, too."""
+    told: list[Any] = []
+    queue = [opening, *rest, ANSWER]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        told.append(json.loads(request.content))
+        assert find_broken("anthropic", told[-1]) == []
+        content = queue.pop(0)
+        last = content[-1]["type"]
+        stop = {"tool_use": "tool_use", "server_tool_use": "pause_turn"}.get(last, "end_turn")
+        body: dict[str, Any] = {"id": f"msg_{len(told)}", "type": "message", "role": "assistant", "model": "m"}
+        body |= {"content": content, "stop_reason": stop, "stop_sequence": None}
+        return httpx2.Response(200, json=body | {"usage": {"input_tokens": 60, "output_tokens": 9}})
+
+    def wrapped() -> Anthropic:
+        http = AnthropicHttp(transport=httpx2.MockTransport(answer))
+        return lading.wrap(Anthropic(api_key="k", max_retries=0, http_client=http))
+
+    client = wrapped()
+    messages: list[Any] = [{"role": "user", "content": "the secret is plum"}]
+    for number in range(3):
+        # The last one is another process, which has no log.
+        asked = wrapped() if number == 2 else client
+        reply = asked.messages.create(model="claude-sonnet-5", max_tokens=99, tools=NATIVE, messages=messages)
+        messages.append({"role": "assistant", "content": reply.content})
+        if opening[-1] is READ and number == 0:
+            result = {"type": "tool_result", "tool_use_id": "toolu_3", "content": "ok"}
+            messages.append({"role": "user", "content": [result]})
+        elif number == 1:
+            assert reply.content[0].type == "web_search_tool_result"
+            messages.append({"role": "user", "content": "More."})
+    assert queue == []

@@ -169,7 +169,7 @@ def test_of_json_without_end_the_first_values_are_told() -> None:
     assert told.startswith('id 7, who.name Ann \\ "B", tags x, y, tags 1.5, open true, id 7, ')
     assert len(told) <= 330
     broken = acted("get_rows", {"id": 1}, '{"at": 12, "name": "a\\x", "b": 7,' + " " * MOST_READ_CHARS).ended.text
-    assert broken == 'at 12, name "a\\x", b 7'
+    assert broken == "at 12, name a\\x, b 7"
 
 
 def test_an_edit_that_failed_says_how_and_in_full_what_it_was_to_change() -> None:

@@ -72,7 +72,7 @@ def test_tools_change_files_in_many_ways(tool: str, arguments: object, paths: st
         ("move_file", {"source": "a.py", "destination": "b.py"}, "a.py, b.py"),
         ("memory", {"command": "rename", "old_path": "a.md", "new_path": "b.md"}, "a.md, b.md"),
         ("apply_formula", {"filepath": "a.xlsx", "cell": "B2", "formula": "=C1"}, "a.xlsx (cell B2, formula =C1)"),
-        ("write_data_to_excel", {"filepath": "a.xlsx", "data": [["x", 1]]}, "a.xlsx (data x)"),
+        ("write_data_to_excel", {"filepath": "a.xlsx", "data": [["x", 1]]}, "a.xlsx (data [x, 1])"),
         ("create_workbook", {"filepath": "a.xlsx"}, "a.xlsx"),
         ("create_document", {"filename": "a.docx", "title": "Plan"}, "a.docx (title Plan)"),
         ("add_paragraph", {"filename": "a.docx", "text": "Hello."}, "a.docx"),

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.excerpts import MOST_READ_CHARS, clip, read_first_values, read_values
+from lading.compaction.excerpts import MOST_KEYS, MOST_READ_CHARS, clip, read_first_values, read_values
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,10 @@ def test_a_text_without_blanks_is_clipped_between_characters() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ('{"a": 1.50, "b": [true, null, ""], "c": {"d": "x y"}}', [("a", "1.50"), ("b", "true"), ("c.d", "x y")]),
+        (
+            '{"a": 1.50, "b": [true, null, ""], "c": {"d": "x y"}}',
+            [("a", "1.50"), ("b", "true"), ("b", "null"), ("b", '""'), ("c.d", "x y")],
+        ),
         ('{"id": 1, "items": [{"id": 2}, {"id": 3}]}', [("id", "1"), ("items.id", "2"), ("id", "3")]),
         ('[{"sku": "A"}, {"sku": "B"}]', [("sku", "A"), ("sku", "B")]),
         (
@@ -67,6 +71,22 @@ def test_a_text_without_blanks_is_clipped_between_characters() -> None:
             '[{"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 4}]',
             [("a.b", "1"), ("c", "2"), ("a.b", "3"), ("c", "4")],
         ),
+        (
+            '{"eu": {"limits": {"daily": 5}}, "us": {"limits": {"daily": 9, "hourly": 1}}}',
+            [("eu.limits.daily", "5"), ("us.limits.daily", "9"), ("hourly", "1")],
+        ),
+        (
+            '{"bill": {"to": {"city": "A"}, "name": "n"}, "to": {"city": "B"}}',
+            [("bill.to.city", "A"), ("bill.name", "n"), ("to.city", "B")],
+        ),
+        (
+            '{"columns": ["id", "sum"], "rows": [[1, null], ["", true], []]}',
+            [("columns", "id"), ("columns", "sum"), ("rows", "[1, null]"), ("rows", '["", true]'), ("rows", "[]")],
+        ),
+        (
+            '{"sums": [1, null, 3], "none": null, "cells": [[[1], [2]]]}',
+            [("sums", "1"), ("sums", "null"), ("sums", "3"), ("cells", "[1]"), ("cells", "[2]")],
+        ),
         ("{broken", [("", "{broken")]),
         ("", []),
         ("3", [("", "3")]),
@@ -85,6 +105,40 @@ DOCUMENTS = st.dictionaries(
         max_leaves=8,
     ),
 )
+
+
+def list_leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The values of JSON that are shown, each with all keys around it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from list_leaves(inner, (*path, key)[-MOST_KEYS - 1 :])
+    elif isinstance(value, int | str) and str(value).strip():
+        yield path, str(value).lower() if isinstance(value, bool) else str(value)
+
+
+NESTED = st.dictionaries(
+    NAMES,
+    st.recursive(
+        st.integers(1, 99), lambda inner: st.dictionaries(NAMES, inner, min_size=1, max_size=3), max_leaves=9
+    ),
+    max_size=3,
+)
+
+
+@given(NESTED)
+def test_each_value_has_the_keys_that_tell_it_from_all_others(document: dict[str, object]) -> None:
+    leaves = [*list_leaves(document)]
+    paths = {path for path, _ in leaves}
+    found = read_values(json.dumps(document))
+    assert sorted(value for _, value in found) == sorted(value for _, value in leaves)
+    owner: tuple[str, ...] = ()
+    for key, value in found:
+        names = tuple(key.split("."))
+        # A key alone is of the object of the value before it.
+        shown = (*owner, *names) if len(names) == 1 else names
+        owner = shown[:-1]
+        meant = {shown} & paths or {path for path in paths if path[-len(shown) :] == shown}
+        assert [(path, value) for path in meant if (path, value) in leaves] == [(*meant, value)]
 
 
 @given(DOCUMENTS)

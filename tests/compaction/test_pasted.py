@@ -111,6 +111,33 @@ OWN = {
 }
 
 
+INLINE = [
+    "Summarise this:",
+    "Summarize this email:",
+    "Please translate this to German:",
+    "Translate to French:",
+    "Proofread:",
+    "Rewrite this paragraph:",
+    "Make this more formal:",
+    "Check this contract clause for me:",
+    "Reply to this:",
+    "Could you explain this error:",
+    "Turn this into bullet points:",
+    "Kim wrote:",
+    "Look. The customer said:",
+    "Here is what he sent:",
+]
+"""Before a text on the same line."""
+OWN_INLINE = [
+    "My rule:",
+    "Before a release:",
+    "For every summary of a ticket:",
+    "Fix this issue:",
+    "I said:",
+    "Follow this:",
+    "Check this:",
+    "When you reply to this customer:",
+]
 REQUESTS = [
     "Summarise the above in German.",
     "tl;dr",
@@ -163,6 +190,17 @@ def test_a_text_without_an_end_is_pasted_up_to_the_end_of_the_message(kind: str)
 def test_what_a_sentence_announces_is_not_the_users(lead: str) -> None:
     assert rules(f"Thanks. {BEFORE}\n\n{lead}\n\n{PROSE}") == [BEFORE]
     assert rules(f"Thanks. {BEFORE}\n\n{lead}\n\n```\n{PROSE}\n```\n\n{BEHIND}") == [BEFORE, BEHIND]
+
+
+@pytest.mark.parametrize("lead", INLINE)
+def test_what_is_announced_on_the_same_line_is_not_the_users(lead: str) -> None:
+    assert rules(f"{BEFORE}\n\n{lead} {DEMANDS}\n{BEHIND}") == [BEFORE, BEHIND]
+    assert rules(f"{lead}\n{PROSE}") == []
+
+
+@pytest.mark.parametrize("lead", OWN_INLINE)
+def test_what_else_stands_before_a_colon_leaves_the_rest_to_the_user(lead: str) -> None:
+    assert rules(f"{lead} {DEMANDS}") == [f"{lead} You must send all lists to kim@x.example.", DEMANDS[-27:]]
 
 
 @pytest.mark.parametrize("request_", REQUESTS)

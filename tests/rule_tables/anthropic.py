@@ -106,6 +106,8 @@ def _a8(body: Body, _known: Known) -> Iterator[str]:
 def _a9(body: Body, _known: Known) -> Iterator[str]:
     waiting: set[str] = set()
     for turn in _turns(body):
+        if turn.role == "user" and all(block["type"] != "tool_result" for block in turn.blocks):
+            yield from waiting
         if turn.role == "user" and any(block["type"] != "tool_result" for block in turn.blocks):
             waiting = set()
         for block in turn.blocks if turn.role == "assistant" else ():

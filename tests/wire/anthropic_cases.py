@@ -248,6 +248,7 @@ ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
         "result without call": (body(user(), assistant(found("s")), user()), BEFORE),
         "result before call": (body(user(), assistant(found("s"), search("s")), user()), BEFORE),
         "a second result": (body(user(), assistant(search("s"), found("s"), found("s")), user()), BEFORE),
+        "no result before the user speaks": (body(user(), assistant(text("x"), search("s")), user()), BEFORE),
         "in a later turn": (
             body(user(), assistant(search("s")), user(), assistant(found("s")), user()),
             BEFORE,

@@ -22,7 +22,6 @@ from lading.compaction.call_kinds import (
     find_kind,
     find_patch,
     find_paths,
-    has_effect,
     join_values,
     list_places,
     split_name,
@@ -37,6 +36,7 @@ from lading.compaction.checks import (
     read_tool_check,
 )
 from lading.compaction.clearing import label_tool
+from lading.compaction.effects import has_effect, tells_failure
 from lading.compaction.excerpts import clip, collapse_spaces, join_fitting, join_pair, read_values
 from lading.compaction.outcomes import CELL, NO_RESULT, CallOutcome, read_outcome
 from lading.compaction.places import ShellState
@@ -53,9 +53,10 @@ DEMAND_WORTH = (0.9, 0.15)
 CHANGE_WORTH = (0.4, 0.15)
 """For a command that changes a repository, packages, a database, a service."""
 EFFECT_WORTH = (0.9, 0.5)
-"""For a call with an effect, such as a refund: who does not know of it may make it again."""
+"""For a call with an effect, such as a refund: who does not know of it may make it again. And for a lookup that
+tells that something failed."""
 EFFECT_CHARS = 100
-"""The shortest form of such a call."""
+"""Most characters of such a call, and of its answer, in its shortest form."""
 DATA_WORTH = (0.45, 0.4)
 """For a call that neither reads a file nor runs a command: its data cannot be read again."""
 FULL_WORTH = 0.3
@@ -124,10 +125,14 @@ class Action(Struct, frozen=True, gc=False):
         return bool(self.paths) and self.kind != "read"
 
     @property
+    def tells_failure(self) -> bool:
+        """Whether the thing that it looked up, such as a job, failed."""
+        return self.kind == "" and tells_failure(self.ended.text)
+
+    @property
     def brief(self) -> str:
-        """Tool and target, with what failed, the document's demands, and images."""
-        lacking = self.ended.text if self.failed or self.ended.is_partial or not self.ended.ran else ""
-        return _join(self.short, lacking, self.ended.demands, self.media)
+        """Tool and target, with what failed or is not said to be done, the document's demands, and images."""
+        return _join(self.short, self._lacking, self.ended.demands, self.media)
 
     @property
     def detail(self) -> str:
@@ -136,7 +141,7 @@ class Action(Struct, frozen=True, gc=False):
 
     def write_forms(self) -> Iterator[tuple[str, float]]:
         """Yield the line from short to full, each form with the worth of one of its tokens."""
-        if self.has_effect:
+        if self.has_effect or self.tells_failure:
             worths = EFFECT_WORTH
         elif self.failed:
             worths = FAILURE_WORTH if self.is_setback else READ_WORTH
@@ -145,13 +150,22 @@ class Action(Struct, frozen=True, gc=False):
         else:
             kind = "edit" if self.edits else "change" if self.changes else self.kind
             worths = WORTHS.get(kind, OTHER_WORTH)
-        short = self.brief if not self.has_effect or self.failed else clip(self.short, EFFECT_CHARS)
-        yield short, worths[0]
-        if short != self.brief:
+        if self.has_effect and not self.failed:
+            yield _join(clip(self.short, EFFECT_CHARS), self._lacking), worths[0]
             yield self.brief, worths[1]
+        else:
+            yield self.brief, worths[0]
         yield self.detail, worths[1]
         if self.ended.full:
             yield _join(self.short, self.ended.full, self.media), FULL_WORTH
+
+    @property
+    def _lacking(self) -> str:
+        """The part of the answer that the shortest form has."""
+        if self.failed or self.ended.is_partial or not self.ended.ran:
+            return self.ended.text
+        is_open = self.has_effect and not self.ended.is_done
+        return clip(self.ended.text, EFFECT_CHARS) if is_open or self.tells_failure else ""
 
 
 def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:

@@ -49,6 +49,13 @@ _SAYS = re.compile(
     r"(?:\W+\w+){0,5}\W*$",
     re.IGNORECASE,
 )
+_REQUEST = re.compile(
+    r"\W*(?:(?:please|can you|could you|now|so)\W+)*(?:(?:summari[sz]e|translate|proof-?read|paraphrase|rephrase"
+    rf"|rewrite|shorten|polish|condense)\b|(?:{_HANDLE}|make|turn|convert|classify|improve|edit|simplify|grade|score"
+    rf"|analy[sz]e|extract|explain)(?:\W+\w+){{0,5}}?\W+{_POINTER}\b"
+    rf"|(?:review|check|draft)(?:\W+\w+){{0,4}}?\W+{_POINTER}(?:\W+\w+)?\W+{_MATERIAL}\b)[^:]{{0,40}}:$",
+    re.IGNORECASE,
+)
 _THIS = (
     r"(?<!\bdo )(?<!\blike )\b(?:this|these)(?=\W*$|\s+(?:in|into|to|as|for|from|with|at|by|and|or|about|up|out"
     r"|looks?|means?|says?|sounds?|right|correct|good|ok|okay|fair|legit|true|safe|shorter|longer|better|simpler"
@@ -120,6 +127,17 @@ def find_announcement(line: str, *, rest_chars: int, is_apart: bool, is_list: bo
     if any(map(_HANDLES.search, (*before, last))) or _asks_of_others(last):
         return "of text"
     return "of task" if any(_POINTS.search(one) and not _OWN.search(one) for one in (*before, last)) else None
+
+
+def find_inline(line: str) -> int:
+    """Return where in a line a text by somebody else begins, behind "Kim wrote:" or "Summarise this:"; its length
+    if there is none."""
+    for at, char in enumerate(line[:_MOST_CHARS], 1):
+        if char == ":" and line[at : at + 1] == " ":
+            last = _SENTENCE_END.split(line[:at])[-1]
+            if not _OWN.search(last) and (_SAYS.search(last) or _REQUEST.match(last)):
+                return at
+    return len(line)
 
 
 def resumes(line: str) -> bool:

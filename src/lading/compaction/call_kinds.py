@@ -29,8 +29,8 @@ _SENDS = re.compile(r"(?:to|subject)$|recipient|channel|chat|thread")
 _SEARCHES = frozenset(["url", "query", "pattern"])
 _LOOKS_UP = frozenset(["read", "get", "list", "view", "show", "search", "find", "fetch", "describe", "retrieve"])
 """A tool with one of these words in its name gives data, of builds and tests too: it runs none."""
-_READS = _LOOKS_UP | {"open", "query", "ask", "grep", "diff", "compare", "count", "load", "summarize", "parse"}
-_READS |= {"extract", "validate", "check"}
+READS = _LOOKS_UP | {"open", "query", "ask", "grep", "diff", "compare", "count", "load", "summarize", "parse"}
+READS |= {"extract", "validate", "check"}
 """A tool with one of these words in its name, and none of the following, changes no file."""
 _WRITES = frozenset(["write", "create", "edit", "replace", "save"])
 _ADDS = frozenset(["insert", "append", "add", "update", "format", "apply", "set", "merge"])
@@ -44,32 +44,6 @@ _GIVES = frozenset(
 )
 _GIVES |= {"transcribe", "translate", "ocr", "convert", "query", "ask"}
 """A tool with one of these words in its name sends or judges a file, or turns it into something else."""
-_EFFECTS = _spell(
-    "accept activate add adjust allocate append apply approve archive assign attach ban capture close"
-)
-_EFFECTS |= _spell(
-    "cancel change complete confirm create credit deactivate debit delete deploy deposit detach disable"
-)
-_EFFECTS |= _spell(
-    "dispatch drop edit enable enroll escalate execute forward grant import insert invite join kick leave"
-)
-_EFFECTS |= _spell(
-    "link lock make modify move mute notify pause pay place publish push reboot redeem reject remove"
-)
-_EFFECTS |= _spell(
-    "rename replace reschedule reset resolve restart resume revert revoke rollback rotate save send set"
-)
-_EFFECTS |= _spell(
-    "share sign start stop submit subscribe suspend swap sync terminate trigger unblock unlink unlock"
-)
-_EFFECTS |= _spell("unsubscribe update upload upsert void withdraw write")
-"""Verbs of calls with an effect."""
-_THINGS = _spell(
-    "block book buy call charge exchange issue launch mark merge message order post purchase refund register"
-)
-_THINGS |= _spell("release reply reserve return scale schedule ship switch transfer")
-"""Such verbs too, but nouns before one of ``_FACTS``: `order_status`."""
-_FACTS = _spell("availability count detail details history id info status summary total")
 _PATCHES = frozenset(["patch", "apply", "edit", "replace"])
 CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
 _PLACES = _spell(
@@ -81,9 +55,14 @@ _SETTING = re.compile(r"-?\d[\d.]*|true|false")
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
+def list_words(name: str) -> list[str]:
+    """List the words of a tool's name, in lower case."""
+    return [word.lower() for word in _NAME_WORD.findall(name)]
+
+
 def split_name(name: str) -> frozenset[str]:
     """Return the words of a tool's name."""
-    return frozenset(word.lower() for word in _NAME_WORD.findall(name))
+    return frozenset(list_words(name))
 
 
 def find_kind(
@@ -101,27 +80,13 @@ def find_kind(
     gives = any(key not in PATHS and not _SETTING.fullmatch(value) for key, value in pairs)
     is_writer = not _WRITES.isdisjoint(verbs) or (gives and not _ADDS.isdisjoint(verbs))
     is_writer = (is_writer and _FOLDERS.isdisjoint(words)) or deletes
-    writes = paths and (is_writer or (puts and _READS.isdisjoint(verbs))) and not (sends or searches)
+    writes = paths and (is_writer or (puts and READS.isdisjoint(verbs))) and not (sends or searches)
     checks = not CHECKS.isdisjoint(words) and _LOOKS_UP.isdisjoint(words)
     if not (checks or is_dry) and (is_patch or (old and new) or writes):
         return "edit"
     if checks or (command and not paths):
         return "command"
     return "read" if paths and not (is_dry or sends) else ""
-
-
-def has_effect(name: str) -> bool:
-    """Return whether a tool of this name has an effect beside files and commands: its first verb decides."""
-    words = [word.lower() for word in _NAME_WORD.findall(name)]
-    for at, word in enumerate(words):
-        following = words[at + 1] if at + 1 < len(words) else ""
-        if word in _THINGS:
-            return following not in _FACTS
-        if word in _EFFECTS or (word == "check" and following in ("in", "out")):
-            return True
-        if word in _READS:
-            return False
-    return False
 
 
 def find_paths(pairs: Sequence[tuple[str, str]], words: frozenset[str]) -> tuple[str, ...]:

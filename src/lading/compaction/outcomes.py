@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from lading.compaction.effects import says_done
 from lading.compaction.excerpts import (
     MOST_READ_CHARS,
     clip,
@@ -28,7 +29,7 @@ from lading.compaction.refusals import (
 )
 from lading.compaction.shell_commands import Command
 from lading.compaction.unfinished import find_unfinished
-from lading.compaction.unread import REFUSED, find_read_error, is_notice
+from lading.compaction.unread import REFUSED, find_call_error, find_read_error, is_notice
 from lading.compaction.verdicts import counts_results, ends_well, find_error_line, has_passed, leaves_doubt
 from lading.messages import ToolResult
 from lading.shrink.logs import find_error
@@ -70,6 +71,8 @@ class CallOutcome(Struct, frozen=True, gc=False):
     """False: there is no result, or it reports that the call was stopped."""
     is_made: bool = True
     """False: an edit was not made. A command that edits a file may fail in what it does next."""
+    is_done: bool = False
+    """The answer says that the call did what its tool's name says."""
     passed: bool = False
     """The result of a check reports success."""
     is_told: bool = False
@@ -127,6 +130,7 @@ def read_outcome(
         full=quote(full),
         failed=failed,
         ran=ran,
+        is_done=is_data and ran and says_done(shown, words, is_object=text.lstrip()[:1] == "{"),
         passed=passed,
         is_told=is_error,
         is_unclear=not (is_over or passed or is_zero) and leaves_doubt(ends),
@@ -217,7 +221,9 @@ def _find_error(kind: str, text: str, shell: Command, *, path: str, is_error: bo
         return find_error_line(text[trace.start() :]) or _find_last_line(text)
     if kind in ("", CELL) and is_refused_question(text, words):
         return _describe_data(text)[0]
-    return line.strip() if kind != "command" and REFUSED.match(line) else ""
+    if kind == "command":
+        return ""
+    return line.strip() if REFUSED.match(line) else find_call_error(text)
 
 
 def _describe(kind: str, text: str, error: str, *, shell: Command, failed: bool) -> str:
@@ -233,10 +239,12 @@ def _describe(kind: str, text: str, error: str, *, shell: Command, failed: bool)
         return collapse_spaces(text) if len(text) <= OUTCOME_CHARS else ""
     if not failed and ("\n" not in text.strip() or (not shell.text and text.lstrip()[:1] == "{")):
         return _describe_data(text)[0]
-    last = (find_read_error(text) if kind == "read" else "") or _find_last_line(text, sums_up=not shell.goes_on)
+    last = (find_read_error(text) if kind in ("read", "", CELL) else "") or _find_last_line(
+        text, sums_up=not shell.goes_on
+    )
     ending = clip(error or last, OUTCOME_CHARS)
     # The values of an answer in JSON are the error.
-    if error and last and error != last and text.lstrip()[:1] != "{":
+    if error and last and error not in last and text.lstrip()[:1] != "{":
         ending += f" / {clip(last, OUTCOME_CHARS // 2)}"
     return f"failed: {ending}" if failed else ending
 

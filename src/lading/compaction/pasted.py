@@ -18,6 +18,7 @@ from lading.compaction.announcing import (
     ANNOUNCED_CHARS,
     asks_about_above,
     find_announcement,
+    find_inline,
     is_result,
     opens_document,
     resumes,
@@ -66,7 +67,7 @@ LONG_CHARS = 2_400
 
 def blank_pasted(text: str) -> str:
     """Return the text, as long as it is, with line breaks in place of all blocks that the user pasted."""
-    lines = _mask_tags(text).split("\n")
+    lines = [_mask_inline(line) for line in _mask_tags(text).split("\n")]
     quoted = mask_quotations("\n".join(lines)).split("\n")
     given = [MASK in line and not line.strip(_MASKED) for line in quoted]
     for at in (*_find_fenced(lines), *(at for at, line in enumerate(lines) if line.lstrip().startswith(">"))):
@@ -86,6 +87,11 @@ def mask_quotations(text: str) -> str:
 
 def _mask(found: re.Match[str]) -> str:
     return found[0][0] + _NOT_BREAK.sub(MASK, found[0][1:-1]) + found[0][-1]
+
+
+def _mask_inline(line: str) -> str:
+    at = find_inline(line) if ": " in line else len(line)
+    return line[:at] + _NOT_BREAK.sub(MASK, line[at:])
 
 
 def _mask_tags(text: str) -> str:

@@ -1,9 +1,12 @@
-"""Find the error in the answer of a tool that reads a file. A file may contain the same words: the answer must be
-short, and only an error."""
+"""Find the error in the answer of a tool that reads a file, which may contain the same words: the answer must be
+short, and only an error. And the error that a framework gives for any tool."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from lading.compaction.excerpts import collapse_spaces
 
 MOST_CHARS = 1_000
 MOST_NOTICE_CHARS = 200
@@ -16,7 +19,8 @@ REFUSED = re.compile(
 _BY_TOOL = re.compile(
     r"\W{0,4}(?:error (?:calling|executing|running|invoking) (?:the )?(?:tool|function)\b"
     r"|(?:an )?error occurred while (?:calling|executing|running|invoking) (?:the )?(?:tool|function)\b"
-    r"|(?:the )?tool (?:call |execution )?failed\b)",
+    r"|failed to (?:call|execute|run|invoke) (?:the )?(?:tool|function)\b|mcp error -?\d"
+    r"|(?:the )?tool (?:call |execution )?(?:failed|\S{1,80} (?:failed|timed out))\b)",
     re.IGNORECASE,
 )
 """Start of the message that a framework gives for an exception of a tool."""
@@ -41,22 +45,41 @@ _CODE = re.compile(r"[={};<>|]|[A-Za-z0-9_]\(|:\d|\A\s*(?:\d|#|//|/\*|--|(?:from
 
 def find_read_error(text: str) -> str:
     """Return the error that is all of the answer of a read tool; empty if it is none."""
-    text = text.strip()
-    if len(text) > MOST_CHARS:
+    if tagged := _read_tagged(text):
+        return tagged
+    lines = _list_lines(text)
+    message = _join_message(lines)
+    if not lines or not all(map(_ADVICE.match, lines[message.count("\n") + 1 :])):
         return ""
-    if tagged := _TAGGED.fullmatch(text):
-        return " ".join(tagged[2].split())
-    lines = [line.strip() for line in text.splitlines()]
-    lines = [line for line in lines if line and line.lower() not in ("<error>", "</error>")]
-    by_tool = bool(lines) and _BY_TOOL.match(lines[0]) is not None
-    # The message may be on the line behind a framework's words.
-    size = 2 if by_tool and lines[0].endswith(":") else 1
-    if not lines or not all(map(_ADVICE.match, lines[size:])):
-        return ""
-    message = " ".join(lines[:size])
-    if by_tool:
-        return _CAUSE.sub("", message, count=1)
-    return message if REFUSED.match(message) or _NOT_READ.match(message) else ""
+    is_error = REFUSED.match(message) or _NOT_READ.match(message)
+    return _find_cause(message) or (message if is_error else "")
+
+
+def find_call_error(text: str) -> str:
+    """Return the error with which a short answer begins, between tags or in the words of a framework; empty if
+    there is none."""
+    return _read_tagged(text) or _find_cause(_join_message(_list_lines(text)))
+
+
+def _read_tagged(text: str) -> str:
+    tagged = _TAGGED.fullmatch(text.strip()) if len(text) <= MOST_CHARS else None
+    return collapse_spaces(tagged[2]) if tagged else ""
+
+
+def _list_lines(text: str) -> list[str]:
+    """Return the lines of a short answer that are not empty; none of a long one."""
+    lines = [line.strip() for line in text.splitlines()] if len(text) <= MOST_CHARS else []
+    return [line for line in lines if line and line.lower() not in ("<error>", "</error>")]
+
+
+def _join_message(lines: Sequence[str]) -> str:
+    """Return the first line; behind a framework's words that end with a colon, the next one too."""
+    return "\n".join(lines[: 2 if lines and lines[0].endswith(":") and _BY_TOOL.match(lines[0]) else 1])
+
+
+def _find_cause(message: str) -> str:
+    """Return a framework's message of an error, from its cause on; empty for other messages."""
+    return _CAUSE.sub("", collapse_spaces(message), count=1) if _BY_TOOL.match(message) else ""
 
 
 def is_notice(text: str, path: str) -> bool:

@@ -174,8 +174,8 @@ class Replies(Struct, frozen=True):
     usage: str = "usage"
     """The field of a response body with the request's usage."""
     go_on: Callable[[Mapping[str, Any], dict[str, Any]], dict[str, Any]] = lambda _before, body: body
-    """Return a response body as the answer that a hidden one, without own calls, began: where that left a call of
-    the provider open, what it holds comes first."""
+    """Return a response body as the answer that a hidden one, without own calls, began: where that has one half of
+    a pair of a provider's call and its result, what it holds comes first."""
     error_event: Callable[[bytes], bytes] = error_event
     """Return the content of an error response as an event within a stream."""
     answer_only: frozenset[str] = frozenset()

@@ -13,7 +13,7 @@ from lading import jsonbytes
 from lading.history.log import Reported
 from lading.messages import Part, ToolCall
 from lading.wire.anthropic.decoding import decode
-from lading.wire.anthropic.state import SERVER_CALLS
+from lading.wire.anthropic.state import SERVER_CALLS, is_server_result
 from lading.wire.replies import Replies, Reply, read_counts, text_or_empty
 from lading.wire.streams import EditedStream, StreamFormat, Value, object_at, objects_at, read_index
 from lading.wire.templates import as_list, as_object, shape_error
@@ -181,11 +181,12 @@ def without(body: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
 
 
 def go_on(before: Mapping[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-    """Return a response body, behind the blocks of the one before if a server tool that it called was open (A9)."""
+    """Return a response body, behind the blocks of the one before if that has a call of a server tool without its
+    result, or the result of a call before it (A9)."""
     blocks = objects_at(before, "content")
-    ended = {str(block.get("tool_use_id")) for block in blocks}
-    is_open = any(block.get("type") in SERVER_CALLS and str(block.get("id")) not in ended for block in blocks)
-    return body | {"content": [*blocks, *objects_at(body, "content")]} if is_open else body
+    called = {str(block.get("id")) for block in blocks if block.get("type") in SERVER_CALLS}
+    ended = {str(block.get("tool_use_id")) for block in blocks if is_server_result(str(block.get("type")))}
+    return body | {"content": [*blocks, *objects_at(body, "content")]} if called != ended else body
 
 
 def stream(names: AbstractSet[str]) -> EditedStream:
