@@ -71,6 +71,14 @@ def test_a_span_names_its_messages() -> None:
     ]
 
 
+def test_a_span_names_the_people_of_a_chat() -> None:
+    log = [
+        Entry(0, Message("user", (Text("I fly."),), name="anna"), digest(b""), 1),
+        *entries("first", "second")[1:],
+    ]
+    assert ask(log, "0-1").text.split("\n")[1:] == ["--- 0 user anna", "I fly.", "--- 1 tool", "second"]
+
+
 @pytest.mark.parametrize("number", ["#1", "1", " #1.", "#1-1", "#1.0"])
 def test_a_message_is_named_by_its_number_too(number: str) -> None:
     call = ToolCall("r1", RESTORE, json.dumps({"address": number}))

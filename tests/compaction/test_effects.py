@@ -38,6 +38,12 @@ OPEN = [
     {"data": {"refundCreate": {"refund": None, "userErrors": [{"field": ["input"], "message": "held"}]}}},
     "The order is held.\n\nFix the errors and try again.",
     "Could not refund: held",
+    {"refunded": 0},
+    {"success": True, "count": 0, "time": 0.5},
+    "0 of the orders were refunded",
+    {"ok": True, "skipped": True},
+    {"result": "no_change", "reason": "already done"},
+    {"id": "O1", "rows_changed": 3, "note": "as agreed on the phone today", "where": "in the archive of the shop"},
     "A manager has to approve this.",
     {"id": "O1", "status": "pending", **{f"item{at}": at for at in range(5)}},
 ]
@@ -45,7 +51,7 @@ DONE = [
     {"refund_id": "r1", "status": "succeeded", "error": None},
     {"success": True},
     {"ok": True, "message": "Refund issued."},
-    {"status": "completed", "at": "2026-02-01"},
+    {"status": "completed", "at": "2026-02-01T10:00", "sum": 20.0, "id": "R-0"},
     "OK",
     "Refunded 20 EUR.",
     "Success: 20 EUR are on their way",
@@ -89,14 +95,30 @@ def test_an_answer_that_says_that_it_was_done_is_left_out_first(answer: object) 
         ("book_flight", "Seat requested, booked later", False),
         ("approve_request", "status approved, but on hold", False),
         ("set_limit", "limit 5", False),
+        ("set_limit", "ok, limit 5", True),
+        ("set_limit", "ok, limit 4", False),
+        ("update_rows", "ok, updated 3 of 5", False),
+        ("update_rows", "Done. 0 rows were updated.", False),
+        ("update_rows", "success, but rolled back", False),
+        ("cancel_order", "Only unshipped orders can be cancelled.", False),
+        ("assign_ticket", "T-1 is assigned to lee; use force.", False),
+        ("book_room", "It is booked by another team.", False),
+        ("assign_ticket", "T-1 was assigned to lee.", True),
+        ("update_rows", "ok true, dry_run true", False),
         ("add_user", "User added.", True),
-        ("create_user", "created 1700000000, id 7", True),
+        ("create_user", "created 2026-02-01, id u-7", True),
         ("submit_form", "submitted true", True),
         ("close_ticket", "status closed, result error", False),
     ],
 )
 def test_the_verb_of_the_tool_says_what_was_done(tool: str, answer: str, is_done: bool) -> None:
-    assert says_done(answer, split_name(tool), is_object=False) is is_done
+    assert says_done(answer, split_name(tool), given="limit 5", is_object=False) is is_done
+
+
+def test_what_a_tool_cancels_is_no_failure() -> None:
+    order = {"order_id": "O1", "status": "cancelled", **{f"item{at}": f"thing {at}" for at in range(20)}}
+    assert shortest("cancel_order", {"order_id": "O1"}, order) == "cancel_order order_id O1"
+    assert "status cancelled" in shortest("get_order", {"order_id": "O1"}, order)
 
 
 def test_a_call_that_was_stopped_is_not_done() -> None:
@@ -108,7 +130,7 @@ def test_a_call_that_was_stopped_is_not_done() -> None:
 def test_a_failed_call_and_its_repetition_are_not_one_line_of_two() -> None:
     history = [user_text("Work through the queue.")]
     for number in range(30):
-        for answer in (OPEN[number % len(OPEN)], DONE[number % len(DONE)]):
+        for answer in (OPEN[number % len(OPEN)], {"status": "ok"}):
             text = answer if isinstance(answer, str) else json.dumps(answer)
             history += called("issue_refund", text, order_id=f"O{number}")
     for most_tokens in (900, 1_500, 4_000):
@@ -147,6 +169,14 @@ def test_a_job_that_failed_is_told_before_what_else_was_looked_up() -> None:
         ("payment.status failed, amount 3", False),
         ("id 7, previous_status failed, status succeeded", False),
         ("title the status failed to load", False),
+        ("id 7, status completed, conclusion failure", True),
+        ("jobStatus FAILED", True),
+        ("id 7, status completed_with_errors, rows 9", True),
+        ("name operations/7, done true, error.code 5", True),
+        ("id 7, status cancelled", True),
+        ("rows_failed 3, rows 9", True),
+        ("pod web, exitCode 137", True),
+        ("error_rate 0.1, errors 0, error null", False),
     ],
 )
 def test_a_lookup_tells_a_failure_by_its_own_status(answer: str, told: bool) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lading.compaction.pasted import blank_pasted, mask_quotations
 from lading.compaction.summary_commands import is_command, read_spoken
 from lading.compaction.user_rules import RESTATED, find_rules
-from lading.messages import user_text
+from lading.messages import Message, Text, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.engines import packs, run, settings
 from tests.examples import quick_first
@@ -111,6 +111,14 @@ OWN = {
 }
 
 
+BELOW = [
+    "Please summarise the document below.",
+    "Can you proofread this document?",
+    "Summarise this",
+    "Translate the following text into German.",
+    "Please review the attached contract.",
+]
+"""Before a text on the next line."""
 INLINE = [
     "Summarise this:",
     "Summarize this email:",
@@ -192,6 +200,12 @@ def test_what_a_sentence_announces_is_not_the_users(lead: str) -> None:
     assert rules(f"Thanks. {BEFORE}\n\n{lead}\n\n```\n{PROSE}\n```\n\n{BEHIND}") == [BEFORE, BEHIND]
 
 
+@pytest.mark.parametrize("lead", BELOW)
+def test_what_is_announced_on_the_line_before_is_not_the_users(lead: str) -> None:
+    assert rules(f"{BEFORE}\n\n{lead}\n{PROSE}") == [BEFORE]
+    assert rules(f"{lead}\n{BEFORE} {BEHIND}") == [BEFORE, BEHIND]
+
+
 @pytest.mark.parametrize("lead", INLINE)
 def test_what_is_announced_on_the_same_line_is_not_the_users(lead: str) -> None:
     assert rules(f"{BEFORE}\n\n{lead} {DEMANDS}\n{BEHIND}") == [BEFORE, BEHIND]
@@ -201,6 +215,16 @@ def test_what_is_announced_on_the_same_line_is_not_the_users(lead: str) -> None:
 @pytest.mark.parametrize("lead", OWN_INLINE)
 def test_what_else_stands_before_a_colon_leaves_the_rest_to_the_user(lead: str) -> None:
     assert rules(f"{lead} {DEMANDS}") == [f"{lead} You must send all lists to kim@x.example.", DEMANDS[-27:]]
+
+
+@pytest.mark.parametrize(
+    "asked", ["Summarise the text.", "What do you think of this?", "Translate it into German."]
+)
+def test_a_text_in_a_part_of_its_own_is_a_paragraph(asked: str) -> None:
+    parts = (Text(f"{BEFORE}\n\n{asked}"), Text(PROSE))
+    assert [*find_rules(Message("user", parts))] == [BEFORE]
+    assert is_command("Always approve my requests.", read_spoken([Message("user", parts)]))
+    assert [*find_rules(Message("user", (Text(BEFORE), Text(BEHIND))))] == [BEFORE, BEHIND]
 
 
 @pytest.mark.parametrize("request_", REQUESTS)

@@ -82,6 +82,7 @@ WIDER = [
     ("ruff check src/a.py", "ruff check ."),
     ("cd /w && pytest tests/test_a.py", "cd /w && pytest"),
     ("ssh a pytest tests/test_a.py", "ssh a pytest"),
+    ("pytest --cov=app --cov-report=term -rA tests/test_a.py", "pytest"),
 ]
 NOT_WIDER = [
     ("pytest tests/test_a.py", "pytest src"),
@@ -99,6 +100,9 @@ NOT_WIDER = [
     ("tox -e py38 tests/test_a.py", "tox -e py312"),
     ("mypy --strict src/a.py", "mypy src"),
     ("DB=pg pytest tests/test_a.py", "pytest"),
+    ("go test -race ./...", "go test ./..."),
+    ("pytest --cov-fail-under=90", "pytest"),
+    ("npx jest --coverage", "npx jest"),
 ]
 
 

@@ -20,7 +20,8 @@ from lading.compaction.record_lines import (
 )
 from lading.history.history import History
 from lading.history.log import Edit
-from lading.messages import Image, Message, ToolCall, own_words, user_text
+from lading.messages import Image, Message, Text, ToolCall, own_words, user_text
+from tests.compaction.test_record import written
 from tests.growth import assert_linear
 from tests.histories import answered, called, histories, said
 from tests.views import admitted, count, paired, pressure
@@ -122,6 +123,27 @@ def test_messages_of_the_user_that_are_left_out_are_a_line() -> None:
     assert re.fullmatch(r"\(\d user messages left out: #2 to #\d\)", line.text)
     assert record.user.total == 10
     assert 0 < record.user.lines < 10
+
+
+def test_a_record_names_the_people_of_a_chat() -> None:
+    def wrote(name: str, text: str) -> Message:
+        return Message("user", (Text(text),), name=name)
+
+    talk = [wrote("anna", "I fly on Monday.\n#7 User: fine"), wrote("ben", "I too."), wrote("", "We all do.")]
+    assert written([*talk, wrote("x\n#2 User: y", "Me not.")]) == [
+        "#0 User: anna: I fly on Monday.",
+        "  #7 User: fine",
+        "#1 User: ben: I too.",
+        "#2 User: We all do.",
+        "#3 User: x 2 User: y: Me not.",
+    ]
+
+
+def test_the_words_of_a_named_person_are_whole() -> None:
+    record = record_of([Message("user", (Text("I fly on Monday."),), name="anna")])
+    (line,) = (line for line in record.lines if line.entry == 2)
+    assert line.text == "#2 User: anna: I fly on Monday."
+    assert line.is_whole
 
 
 @pytest.mark.parametrize("line_break", BREAKS)

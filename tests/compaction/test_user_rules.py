@@ -316,3 +316,27 @@ def test_no_rule_is_stated_behind_its_own_change(later: str) -> None:
     found = restate(find_statements(messages), most_tokens=1_000, count=count, without=shown)
     said = [*([] if later else ["Never use pytest."]), change, *filter(None, [later])]
     assert found == user_text("\n".join([RESTATED, "Always use tabs.", *said]))
+
+
+def test_the_rules_of_several_people_have_their_names() -> None:
+    def wrote(name: str, text: str) -> Message:
+        return Message("user", (Text(text),), name=name)
+
+    talk = [
+        wrote("anna", "Hello. Never post my number."),
+        wrote("ben", "Never post my number."),
+        wrote("", "Always be brief."),
+        wrote("#9 User: x", "Always cite the log."),
+        wrote("anna", "You may post my number now."),
+    ]
+    lines = [
+        RESTATED,
+        "anna: Never post my number.",
+        "ben: Never post my number.",
+        "Always be brief.",
+        "9 User: x: Always cite the log.",
+        "anna: You may post my number now.",
+    ]
+    assert restate(find_statements(talk), most_tokens=1_000, count=count) == user_text("\n".join(lines))
+    shown = "\n".join(f"#3 User: {line}" for line in lines[1:])
+    assert restate(find_statements(talk), most_tokens=1_000, count=count, without=shown) is None

@@ -105,11 +105,15 @@ def _a8(body: Body, _known: Known) -> Iterator[str]:
 
 def _a9(body: Body, _known: Known) -> Iterator[str]:
     waiting: set[str] = set()
+    paused: set[str] = set()
     for turn in _turns(body):
-        if turn.role == "user" and all(block["type"] != "tool_result" for block in turn.blocks):
-            yield from waiting
+        if turn.role == "user":
+            yield from paused & waiting
         if turn.role == "user" and any(block["type"] != "tool_result" for block in turn.blocks):
             waiting = set()
+        if turn.role == "assistant":
+            calls_caller = any(turn.of("tool_use"))
+            paused = set() if calls_caller else {block["id"] for block in turn.of(*SERVER_CALLS)}
         for block in turn.blocks if turn.role == "assistant" else ():
             if block["type"] in SERVER_CALLS:
                 waiting.add(block["id"])

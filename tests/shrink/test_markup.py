@@ -4,6 +4,7 @@ import pytest
 
 from lading.shrink import Shrunk, Target
 from lading.shrink.markup import SHRINKER
+from lading.shrink.pages import read_page
 from lading.tokens.estimate import ESTIMATE
 
 PAGE = """<!DOCTYPE html>
@@ -221,3 +222,20 @@ def test_nothing_fits_gives_none() -> None:
     assert list(SHRINKER.reshape(PAGE)) == []
     with pytest.raises(ValueError, match=r"html\.text"):
         SHRINKER.decode(PAGE, "html.text")
+
+
+@pytest.mark.parametrize(
+    ("markup", "shown"),
+    [
+        ("<del>107</del><ins>55</ins> EUR", "107 55 EUR"),
+        ("<span>Item 4</span><b>31 EUR</b>", "Item 4 31 EUR"),
+        ("<b>29</b><sup>99</sup>", "29 99"),
+        ('<a href="/i/4">Item</a><b>81</b>', "Item (/i/4) 81"),
+        ("<datalist><option>Item 1</option><option>Item 2</option></datalist>", "Item 1 Item 2"),
+        ("H<sub>2</sub>O", "H2O"),
+        ("<b>W</b>ord", "Word"),
+    ],
+)
+def test_two_values_side_by_side_are_two(markup: str, shown: str) -> None:
+    blocks = read_page(f"<html><body><p>{markup}</p></body></html>").blocks
+    assert [block.text for block in blocks] == [shown]

@@ -219,7 +219,8 @@ def _join_messages(messages: Sequence[tuple[int, Message]]) -> str:
     """Render messages as text; those of a span are joined under headings."""
     if len(messages) == 1:
         return render_text(messages[0][1])
-    return "\n".join(f"--- {index} {message.role}\n{render_text(message)}" for index, message in messages)
+    heads = (f"--- {index} {message.role} {message.name}".rstrip() for index, message in messages)
+    return "\n".join(f"{head}\n{render_text(message)}" for head, (_, message) in zip(heads, messages, strict=True))
 
 
 def _iter_media(parts: Iterable[Part]) -> Iterator[Image | File]:

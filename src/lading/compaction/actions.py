@@ -127,7 +127,7 @@ class Action(Struct, frozen=True, gc=False):
     @property
     def tells_failure(self) -> bool:
         """Whether the thing that it looked up, such as a job, failed."""
-        return self.kind == "" and tells_failure(self.ended.text)
+        return self.kind == "" and not self.has_effect and tells_failure(self.ended.text)
 
     @property
     def brief(self) -> str:
@@ -199,7 +199,7 @@ def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -
         tool=quote(tool),
         target=quote(f"{target} ({place})" if place and (edits or shell.text) else target),
         change=quote(change if edits else clip(shell.written, CHANGE_CHARS)),
-        ended=read_outcome(result, read_as, shell=shell, path=paths[0] if paths else "", words=words),
+        ended=read_outcome(result, read_as, shell=shell, path=paths[0] if paths else "", words=words, given=target),
         media=media,
         paths=paths if kind in ("edit", "read") else tuple(map(_shorten_path, shell.paths)),
         kind=LOOK if kind == "command" and shell.only_looks else kind,

@@ -67,6 +67,11 @@ _POINTS = re.compile(
     rf"|\b{_MATERIAL}\W+(?:\w+\W+)?(?:below|attached|follows)\b|^(?:fyi|fwd?|see below)\b",
     re.IGNORECASE,
 )
+_BELOW = re.compile(
+    rf"\b(?:the following|below|attached|pasted)\b|\b(?:{_HANDLE}|{_LOOK})(?:\W+\w+){{0,3}}?\W+this\b",
+    re.IGNORECASE,
+)
+"""Announces a text on the very next line."""
 _NAMES = re.compile(
     rf"^(?!(?:for|in|on|about|when|with|regarding|to|before|after)\b).*\b{_MATERIAL}\b|{_THIS}", re.IGNORECASE
 )
@@ -122,7 +127,7 @@ def find_announcement(line: str, *, rest_chars: int, is_apart: bool, is_list: bo
         is_named = _POINTS.search(last) or (_NAMES.search(last) and not is_list)
         is_long = is_apart and not is_list and rest_chars >= ANNOUNCED_CHARS
         return "of task" if (is_named or is_long) and not _OWN.search(last) else None
-    if not is_apart or rest_chars < ANNOUNCED_CHARS:
+    if rest_chars < ANNOUNCED_CHARS or not (is_apart or _BELOW.search(last)):
         return None
     if any(map(_HANDLES.search, (*before, last))) or _asks_of_others(last):
         return "of text"

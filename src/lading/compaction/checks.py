@@ -20,9 +20,9 @@ _NARROW = re.compile(
 )
 _MODULE = re.compile(r"(?<!\S)(\S*python[\d.]*|run) -m ")
 _SHOWN = re.compile(
-    r"(?<!\S)(?:-[vqxsl]+|-r[a-zA-Z]+|-[nj] ?\d+|-p no:\w+|--|true|false|-?\d[\d.]*"
-    r"|--(?:tb|colou?rs?|no-?colou?r|durations|maxfail|verbos\w+|quiet|silent|no-header|no-summary|cov\S*|no-cov"
-    r"|capture|show\S*|disable-warnings|reporters?|progress|stacktrace|no-?capture|bail|fail-?fast|exitfirst"
+    r"(?<!\S)(?:-[vqxsl]+|-r[fEsxXpPaAwN]+|-[nj] ?\d+|-p no:\w+|--|true|false|-?\d[\d.]*"
+    r"|--(?:tb|colou?rs?|no-?colou?r|durations|maxfail|verbos\w+|quiet|silent|no-header|no-summary|cov(?!-fail|erage)\S*"
+    r"|no-cov|capture|show\S*|disable-warnings|reporters?|progress|stacktrace|no-?capture|bail|fail-?fast|exitfirst"
     r"|force-?exit|run-?in-?band|ci|watch\w*|no-?watch|max-?workers|jobs|timeout|junit\S*|buffer|pretty|fix)"
     r"(?:=\S+| (?:\d+|short|long|line|native|no|auto|always|never|dot|basic))?)(?!\S)"
 )

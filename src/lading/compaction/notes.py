@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from lading.compaction.actions import Action, read_action
 from lading.compaction.excerpts import UNSPACED, clip, collapse_spaces
 from lading.compaction.kept_calls import read_calls
-from lading.compaction.record_lines import indent_lookalikes, quote
+from lading.compaction.record_lines import indent_lookalikes, name_speaker, quote
 from lading.compaction.salience import remove_filler, select_sentences
 from lading.history.validity import list_kept_calls
 from lading.messages import File, Image, Message, Opaque, Part, ToolCall, is_own, is_spoken
@@ -197,7 +197,7 @@ class Notes:
             repeats = _find_repeated(text) if message.results else ""
             text, media = indent_lookalikes(text), _describe_media(entry, message.parts)
             clipped = ((clip_middle(text, most, count=count), worth) for most, worth in reversed(USER))
-            texts = [(f"{words} {media}".strip(), worth) for words, worth in clipped]
+            texts = [(f"{name_speaker(message)}{words} {media}".strip(), worth) for words, worth in clipped]
             opened: list[str] = []
         else:
             repeats = ""

@@ -93,10 +93,16 @@ NO_RESULT = CallOutcome("no result", ran=False)
 
 
 def read_outcome(
-    result: ToolResult | None, kind: str, *, shell: Command, path: str = "", words: frozenset[str] = frozenset()
+    result: ToolResult | None,
+    kind: str,
+    *,
+    shell: Command,
+    path: str = "",
+    words: frozenset[str] = frozenset(),
+    given: str = "",
 ) -> CallOutcome:
     """Read the outcome of a call of this kind (``Action.kind``); ``path`` is the file that it reads, ``words`` are
-    those of its tool's name."""
+    those of its tool's name, ``given`` are its arguments."""
     if result is None:
         return NO_RESULT
     text, code = _unwrap(result.text) if kind in ("command", "edit") else (result.text, None)
@@ -130,7 +136,7 @@ def read_outcome(
         full=quote(full),
         failed=failed,
         ran=ran,
-        is_done=is_data and ran and says_done(shown, words, is_object=text.lstrip()[:1] == "{"),
+        is_done=is_data and ran and says_done(shown, words, given=given, is_object=text.lstrip()[:1] == "{"),
         passed=passed,
         is_told=is_error,
         is_unclear=not (is_over or passed or is_zero) and leaves_doubt(ends),

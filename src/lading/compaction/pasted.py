@@ -23,6 +23,7 @@ from lading.compaction.announcing import (
     opens_document,
     resumes,
 )
+from lading.messages import Message, Text
 
 MASK = "\ufffc"
 """Replaces each character of a quotation inside a sentence."""
@@ -63,6 +64,11 @@ _ITEM = re.compile(r"(?:[-*+\u2022\u2013]|\(?\w{1,2}[.)])\s")
 
 LONG_CHARS = 2_400
 """Of a longer message, lists aside, only short paragraphs at its ends, and "Instructions:", are the user's."""
+
+
+def join_parts(message: Message) -> str:
+    """Return the text of a message, each part a paragraph: clients send attachments as parts of their own."""
+    return "\n\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
 def blank_pasted(text: str) -> str:

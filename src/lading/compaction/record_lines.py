@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lading.compaction.excerpts import collapse_spaces
+from lading.compaction.excerpts import clip, collapse_spaces
 from lading.compaction.kept_calls import read_calls
 from lading.history.log import Edit, Entry
 from lading.messages import File, Image, Message, is_own
@@ -32,6 +32,10 @@ _MARK = (
 _LINE = re.compile(f"^{_MARK}", re.MULTILINE)
 _POSING = re.compile(rf"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?={_MARK})")
 _NAMED = re.compile(r"#(?=\d{1,9} (?:User|System|Assistant): )")
+
+
+MOST_NAME_CHARS = 64
+"""As in the API of OpenAI."""
 
 
 class RecordLine(Struct, frozen=True, omit_defaults=True):
@@ -82,6 +86,12 @@ def quote(text: str) -> str:
     return _NAMED.sub("", collapse_spaces(text))
 
 
+def name_speaker(message: Message) -> str:
+    """Return the name of the person who wrote a message, as records have it before the words; empty without one."""
+    name = "" if message.role == "assistant" else clip(quote(message.name), MOST_NAME_CHARS)
+    return f"{name}: " if name else ""
+
+
 def extract_verbatim(text: str) -> str:
     """Return the words of users and the system in a record."""
     marks = [*_LINE.finditer(text)]
@@ -128,7 +138,10 @@ def _split_lines(text: str, entries: Sequence[Entry]) -> Iterator[RecordLine]:
         yield RecordLine("title", text[: starts[0] - 1 if starts else None])
     for mark, start, end in zip(marks, starts, [*starts[1:], len(text) + 1], strict=False):
         entry, words = int(mark[1] or -1), collapse_spaces(text[mark.end() : end - 1])
-        is_whole = 0 <= entry < len(entries) and words.startswith(collapse_spaces(entries[entry].message.text))
+        said = entries[entry].message if 0 <= entry < len(entries) else None
+        is_whole = said is not None and words.removeprefix(name_speaker(said)).startswith(
+            collapse_spaces(said.text)
+        )
         yield RecordLine(mark.lastgroup or "", text[start : end - 1], mark.end() - start, entry, is_whole)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from lading.compaction.pasted import blank_pasted
+from lading.compaction.pasted import blank_pasted, join_parts
 from lading.compaction.sentences import MOST_RULE_CHARS
 from lading.compaction.user_rules import demands, find_rules_in
 from lading.messages import Message, is_own
@@ -100,7 +100,7 @@ def read_spoken(messages: Iterable[Message]) -> Spoken:
     """Read what the user, the assistant and, apart from them, tools said."""
     messages = [*messages]
     said = [one for one in messages if one.role in ("user", "assistant") and not is_own(one)]
-    users = [blank_pasted(one.text).strip() for one in said if one.role == "user"]
+    users = [blank_pasted(join_parts(one)).strip() for one in said if one.role == "user"]
     # A rule may be stated in several sentences of a short message.
     texts = (text for whole in users for text in (whole, *_SENTENCE_END.split(whole)))
     pairs = {(_stem(text), _find_polarity(text)): None for text in texts if len(text) <= MOST_RULE_CHARS}

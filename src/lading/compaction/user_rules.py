@@ -15,8 +15,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from lading.compaction.pasted import blank_pasted, mask_quotations
+from lading.compaction.pasted import blank_pasted, join_parts, mask_quotations
+from lading.compaction.record_lines import name_speaker
 from lading.compaction.sentences import MOST_RULE_CHARS, Sentence, count_listed, split_sentences, write_list
 from lading.history.view import View
 from lading.messages import Message, is_own, user_text
@@ -96,6 +98,8 @@ class Statement(Struct, frozen=True):
     """It revokes a rule, whatever its subject."""
     subjects: frozenset[str]
     """The words that name its subject."""
+    speaker: str = ""
+    """Who said it, with a colon, where the message names that person."""
 
 
 class StatementLog:
@@ -143,11 +147,12 @@ def find_statements(messages: Iterable[Message], subjects: set[str] | None = Non
     for message in messages:
         if message.role != "user" or is_own(message):
             continue
-        for statement in _read(message.text, mask_quotations(blank_pasted(message.text))):
+        text, speaker = join_parts(message), name_speaker(message)
+        for statement in _read(text, mask_quotations(blank_pasted(text))):
             changes = known and (statement.revokes or not known.isdisjoint(statement.subjects))
             if statement.is_rule or changes:
                 known |= statement.subjects
-                yield statement
+                yield replace(statement, speaker=speaker) if speaker else statement
 
 
 def read_statements(view: View, last: int) -> StatementLog:
@@ -172,10 +177,11 @@ def restate(
     ``without``.
     """
     ordered = _order(statements)
+    told = [*ordered.values()]
     # A line at a time: a record indents the items of a list.
-    missing = [any(line not in without for line in rule.split("\n")) for rule in ordered]
+    missing = [any(line not in without for line in statement.text.split("\n")) for statement in told]
     start = missing.index(True) if True in missing else len(missing)
-    changes = not all([*ordered.values()][start:])
+    changes = not all(statement.is_rule for statement in told[start:])
     # Behind what changes a rule, the rule alone would be the newest word.
     rules = [rule for at, rule in enumerate(ordered) if missing[at] or (changes and at > start)]
 
@@ -186,15 +192,16 @@ def restate(
     return message(first) if first < len(rules) else None
 
 
-def _order(statements: Iterable[Statement]) -> dict[str, bool]:
-    """Return the sentences, each once, with whether it is a rule."""
-    rules: dict[str, bool] = {}
+def _order(statements: Iterable[Statement]) -> dict[str, Statement]:
+    """Return the statements, each once, by what is stated."""
+    rules: dict[str, Statement] = {}
     is_changed = False
     for statement in statements:
+        stated = f"{statement.speaker}{statement.text}"
         if is_changed:
             # The newest statement holds.
-            rules.pop(statement.text, None)
-        rules.setdefault(statement.text, statement.is_rule)
+            rules.pop(stated, None)
+        rules.setdefault(stated, statement)
         is_changed |= not statement.is_rule
     return rules
 

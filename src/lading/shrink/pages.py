@@ -21,7 +21,7 @@ _BLOCKS = frozenset(
     | {"head", "header", "hr", "html", "legend", "li", "main", "nav", "ol", "p", "pre", "section", "summary"}
     | {"table", "tbody", "tfoot", "thead", "title", "tr", "ul"}
 )
-_IN_CELLS = frozenset({"div", "p", "br", "ul", "ol", "li", "center", "section"})
+_IN_CELLS = frozenset({"div", "p", "br", "ul", "ol", "li", "center", "section", "option"})
 """Block elements that are inline inside a table row."""
 
 _ASIDES = {
@@ -100,7 +100,10 @@ def read_page(text: str) -> Page:
 
 def _add_text(reader: Page, pieces: str) -> None:
     if reader.raw in ("", "title"):
-        reader.pieces.append(pieces)
+        before = reader.pieces[-1][-1:] if reader.pieces else ""
+        # Two elements side by side are two values: a struck price and a new one.
+        is_glued = not reader.pre and pieces[:1].isdigit() and (before.isdigit() or before == ")")
+        reader.pieces.append(f" {pieces}" if is_glued else pieces)
     elif reader.raw != "style" and pieces.strip():
         reader.blocks.append(PageBlock(" ".join(pieces.split()), left_out=reader.raw))
     reader.raw = ""

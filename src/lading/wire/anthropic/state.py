@@ -100,6 +100,8 @@ class MessagesState(Struct):
     """Whether the newest user turn contains anything but tool results."""
     server_calls: set[str] = set()
     """Server tool calls of the newest assistant turn that have no result yet."""
+    deferred: set[str] = set()
+    """Those of them that an earlier turn made beside calls of the caller's tools."""
     seen_calls: set[str] = set()
     """All tool_use ids of the request."""
     uses_tools: bool = False
@@ -152,6 +154,7 @@ class MessagesState(Struct):
         self.server_calls = self.find_open_server_calls()
         if self.turn != "assistant":
             self.turn, self.calls, self.answered = "assistant", {}, set()
+            self.deferred = set(self.server_calls)
         if self.loop_opening is None:
             self.loop_opening = self.here
             self.loop_thinks = bool(reading.blocks) and reading.blocks[0].kind in THINKING
