@@ -45,7 +45,7 @@ def needs(card: Card) -> Needs:
     after its own message."""
     del card
     return Needs(
-        repair_steps=(_drop_last_reasoning, _fit_blocks),
+        repair_steps=(_drop_dangling, _fit_blocks),
         continues=lambda _last, _fields: True,
         calls=CallNeeds(rf"(?s:.){{1,{MAX_ID_CHARS}}}", may_be_apart=True, are_stored=_has_reference),
         tool_name=r"[A-Za-z0-9_-]{1,64}",
@@ -62,15 +62,29 @@ def _may_be_whole(body: Mapping[str, Any]) -> bool:
     return body.get("store") is not False or not any(refers)
 
 
-def _drop_last_reasoning(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
-    """Drop reasoning that no item of its answer follows (R4), as in an answer that was cut short."""
-    del placement
-    parts = list(message.parts)
-    if message.origin != NAME or not parts or not isinstance(parts[-1], Reasoning):
+def _drop_dangling(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    """Drop reasoning that no item of its answer follows (R4): at the end, as in an answer that was cut short, and
+    before other reasoning, as in a streamed answer of several responses, whose reader was not shown the call
+    between. An answer as it was issued keeps the latter."""
+    ends = (*message.parts[1:], None)
+    if message.origin != NAME or not any(map(_is_dangling, message.parts, ends)):
         return message, ()
+    parts = list(message.parts)
     while parts and isinstance(parts[-1], Reasoning):
         del parts[-1]
-    return message.with_parts(tuple(parts)), (Repair("reasoning_left_out", "no item follows the reasoning"),)
+    if len(parts) < len(message.parts):
+        return message.with_parts(tuple(parts)), (Repair("reasoning_left_out", "no item follows the reasoning"),)
+    if placement.is_issued:
+        return message, ()
+    kept = tuple(part for part, end in zip(parts, ends, strict=True) if not _is_dangling(part, end))
+    # The ids of what follows are of the reasoning that stays.
+    left = {"reasoning": sum(isinstance(part, Reasoning) for part in kept)}
+    repair = Repair("reasoning_left_out", "other reasoning follows the reasoning")
+    return replace(message, parts=kept, template={**(message.template or {}), **left}), (repair,)
+
+
+def _is_dangling(part: Part, end: Part | None) -> bool:
+    return isinstance(part, Reasoning) and (end is None or isinstance(end, Reasoning))
 
 
 def _fit_blocks(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
