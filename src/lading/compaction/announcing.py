@@ -11,6 +11,9 @@ ANNOUNCED_CHARS = 600
 """Without a colon, a text is announced if it has at least this many characters."""
 _MOST_CHARS = 400
 """A longer line is no announcement."""
+_MOST_COLONS = 2
+"""Colons of a line that are looked at."""
+_MOST_SAYING_CHARS = 60
 _HANDLE = (
     r"(?:summari[sz]e|summary of|translat(?:e|ion of)|proof-?read|paraphrase|rephrase|rewrite|shorten|polish"
     r"|condense|repl(?:y|ies)(?: to)?|respond(?: to)?|response to|digest|gist|key points|tl;?dr"
@@ -137,11 +140,15 @@ def find_announcement(line: str, *, rest_chars: int, is_apart: bool, is_list: bo
 def find_inline(line: str) -> int:
     """Return where in a line a text by somebody else begins, behind "Kim wrote:" or "Summarise this:"; its length
     if there is none."""
-    for at, char in enumerate(line[:_MOST_CHARS], 1):
-        if char == ":" and line[at : at + 1] == " ":
-            last = _SENTENCE_END.split(line[:at])[-1]
-            if not _OWN.search(last) and (_SAYS.search(last) or _REQUEST.match(last)):
-                return at
+    end = 0
+    for _ in range(_MOST_COLONS):
+        end = line.find(": ", end, _MOST_CHARS) + 1
+        if not end:
+            break
+        last = _SENTENCE_END.split(line[:end])[-1]
+        # Who said it is near the colon.
+        if (_REQUEST.match(last) or _SAYS.search(last[-_MOST_SAYING_CHARS:])) and not _OWN.search(last):
+            return end
     return len(line)
 
 
