@@ -90,3 +90,14 @@ def test_reasoning_that_was_issued_in_several_items_is_sent_back(is_streamed: bo
     ask(client, items, is_streamed=is_streamed)
     assert provider.sent[-1] == ["rs_1", "rs_2", "msg_1"]
     assert not any(isinstance(event, Repaired) for event in provider.events)
+
+
+@pytest.mark.parametrize("last", [CALL, None], ids=["hidden call", "cut short"])
+def test_items_keep_their_ids_beside_their_own_reasoning(last: dict[str, Any] | None) -> None:
+    provider = Provider([thought(1), READ, thought(2), *([last] if last else [])], [SAID], [SAID])
+    client = provider.client()
+    items: list[Any] = [{"role": "user", "content": "the secret is plum"}]
+    items += ask(client, items, is_streamed=True)
+    items.append({"type": "function_call_output", "call_id": "call_2", "output": "ok"})
+    ask(provider.client(), items, is_streamed=False)
+    assert provider.sent[-1] == ["rs_1", "fc_2", "function_call_output"]

@@ -66,21 +66,18 @@ def _drop_dangling(message: Message, placement: Placement) -> tuple[Message, Seq
     """Drop reasoning that no item of its answer follows (R4): at the end, as in an answer that was cut short, and
     before other reasoning, as in a streamed answer of several responses, whose reader was not shown the call
     between. An answer as it was issued keeps the latter."""
-    ends = (*message.parts[1:], None)
-    if message.origin != NAME or not any(map(_is_dangling, message.parts, ends)):
-        return message, ()
     parts = list(message.parts)
     while parts and isinstance(parts[-1], Reasoning):
         del parts[-1]
-    if len(parts) < len(message.parts):
-        return message.with_parts(tuple(parts)), (Repair("reasoning_left_out", "no item follows the reasoning"),)
-    if placement.is_issued:
+    ends = (*parts[1:], None)
+    if not placement.is_issued:
+        parts = [part for part, end in zip(parts, ends, strict=True) if not _is_dangling(part, end)]
+    if message.origin != NAME or len(parts) == len(message.parts):
         return message, ()
-    kept = tuple(part for part, end in zip(parts, ends, strict=True) if not _is_dangling(part, end))
     # The ids of what follows are of the reasoning that stays.
-    left = {"reasoning": sum(isinstance(part, Reasoning) for part in kept)}
-    repair = Repair("reasoning_left_out", "other reasoning follows the reasoning")
-    return replace(message, parts=kept, template={**(message.template or {}), **left}), (repair,)
+    left = {"reasoning": sum(isinstance(part, Reasoning) for part in parts)}
+    repair = Repair("reasoning_left_out", "no item of its answer follows the reasoning")
+    return replace(message, parts=tuple(parts), template={**(message.template or {}), **left}), (repair,)
 
 
 def _is_dangling(part: Part, end: Part | None) -> bool:
