@@ -69,19 +69,15 @@ def _drop_dangling(message: Message, placement: Placement) -> tuple[Message, Seq
     parts = list(message.parts)
     while parts and isinstance(parts[-1], Reasoning):
         del parts[-1]
-    ends = (*parts[1:], None)
-    if not placement.is_issued:
-        parts = [part for part, end in zip(parts, ends, strict=True) if not _is_dangling(part, end)]
+    if not placement.is_issued and parts:
+        pairs = zip(parts, (*parts[1:], None), strict=True)
+        parts = [part for part, end in pairs if not (isinstance(part, Reasoning) and isinstance(end, Reasoning))]
     if message.origin != NAME or len(parts) == len(message.parts):
         return message, ()
     # The ids of what follows are of the reasoning that stays.
     left = {"reasoning": sum(isinstance(part, Reasoning) for part in parts)}
     repair = Repair("reasoning_left_out", "no item of its answer follows the reasoning")
     return replace(message, parts=tuple(parts), template={**(message.template or {}), **left}), (repair,)
-
-
-def _is_dangling(part: Part, end: Part | None) -> bool:
-    return isinstance(part, Reasoning) and (end is None or isinstance(end, Reasoning))
 
 
 def _fit_blocks(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
