@@ -59,6 +59,7 @@ _REQUEST = re.compile(
     rf"|(?:review|check|draft)(?:\W+\w+){{0,4}}?\W+{_POINTER}(?:\W+\w+)?\W+{_MATERIAL}\b)[^:]{{0,40}}:$",
     re.IGNORECASE,
 )
+"""Asks to handle the text behind the colon: "Summarise this:"."""
 _THIS = (
     r"(?<!\bdo )(?<!\blike )\b(?:this|these)(?=\W*$|\s+(?:in|into|to|as|for|from|with|at|by|and|or|about|up|out"
     r"|looks?|means?|says?|sounds?|right|correct|good|ok|okay|fair|legit|true|safe|shorter|longer|better|simpler"

@@ -21,7 +21,7 @@ _BLOCKS = frozenset(
     | {"head", "header", "hr", "html", "legend", "li", "main", "nav", "ol", "p", "pre", "section", "summary"}
     | {"table", "tbody", "tfoot", "thead", "title", "tr", "ul"}
 )
-_IN_CELLS = frozenset({"div", "p", "br", "ul", "ol", "li", "center", "section", "option"})
+_IN_CELLS = frozenset({"div", "p", "br", "ul", "ol", "li", "center", "section"})
 """Block elements that are inline inside a table row."""
 
 _ASIDES = {
@@ -124,7 +124,7 @@ def _open_tag(reader: Page, tag: Tag) -> None:
     elif tag.name == "img" and "alt" in tag.source:
         if alt := tag.read_attributes().get("alt", "").strip()[:_MOST_ALT_CHARS]:
             reader.pieces.append(f" [image: {alt}] ")
-    elif tag.name in _IN_CELLS:
+    elif tag.name in _IN_CELLS or tag.name == "option":
         reader.pieces.append(" ")
 
 

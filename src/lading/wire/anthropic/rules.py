@@ -175,7 +175,7 @@ def server_results_follow(state: MessagesState, message: WireMessage) -> Iterato
     """A9: the result of a server tool follows its call in the same assistant turn, before the user speaks again."""
     reading = state.read(message)
     if reading.role == "user" and state.turn == "assistant" and not state.calls:
-        # When one runs that was called beside the caller's tools is not documented for all cases.
+        # A server tool that was called beside the caller's tools may run later; it is not documented when.
         for waiting_call in sorted(state.server_calls - state.deferred):
             named = quote_value(waiting_call)
             yield Finding(state.here, f"no result of the server tool call {named} before this turn")

@@ -66,13 +66,15 @@ def _drop_dangling(message: Message, placement: Placement) -> tuple[Message, Seq
     """Drop reasoning that no item of its answer follows (R4): at the end, as in an answer that was cut short, and
     before other reasoning, as in a streamed answer of several responses, whose reader was not shown the call
     between. An answer as it was issued keeps the latter."""
+    if message.origin != NAME:
+        return message, ()
     parts = list(message.parts)
     while parts and isinstance(parts[-1], Reasoning):
         del parts[-1]
     if not placement.is_issued and parts:
         pairs = zip(parts, (*parts[1:], None), strict=True)
         parts = [part for part, end in pairs if not (isinstance(part, Reasoning) and isinstance(end, Reasoning))]
-    if message.origin != NAME or len(parts) == len(message.parts):
+    if len(parts) == len(message.parts):
         return message, ()
     # The ids of what follows are of the reasoning that stays.
     left = {"reasoning": sum(isinstance(part, Reasoning) for part in parts)}
