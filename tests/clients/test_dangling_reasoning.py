@@ -33,15 +33,21 @@ class Provider:
         self.events: list[Event] = []
         self._outputs = iter(outputs)
 
-    def client(self) -> OpenAI:
+    def client(self, name: str = "") -> OpenAI:
         http = DefaultHttpxClient(transport=httpx2.MockTransport(self._answer))
         raw = OpenAI(api_key="k", base_url="http://x/v1", max_retries=0, http_client=http)
-        return lading.wrap(raw, on_event=self.events.append)
+        client = lading.wrap(raw, on_event=self.events.append)
+        return client.lading.session(name) if name else client
 
     def _answer(self, request: httpx2.Request) -> httpx2.Response:
         body = json.loads(request.content)
+        if request.url.path.endswith("/chat/completions"):
+            choice = {"index": 0, "message": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}
+            return httpx2.Response(200, json={"id": "c", "object": "chat.completion", "choices": [choice]})
         assert find_broken("openai_responses", body) == []
-        self.sent.append([item.get("id") or item["type"] for item in body["input"] if item.get("role") != "user"])
+        self.sent.append(
+            [item.get("id") or item.get("type", "message") for item in body["input"] if item.get("role") != "user"]
+        )
         items = [item | {"status": "completed"} for item in next(self._outputs)]
         response = respond(len(self.sent), *items)
         if body.get("stream"):
@@ -57,6 +63,12 @@ def ask(client: OpenAI, items: list[Any], *, is_streamed: bool) -> list[Any]:
         for _ in events:
             pass
         return [item.to_dict() for item in events.get_final_response().output]
+
+
+def ask_chat(client: OpenAI, messages: list[Any]) -> None:
+    function = {"name": "read", "parameters": {"type": "object", "properties": {}}}
+    tools: list[Any] = [{"type": "function", "function": function}]
+    client.chat.completions.create(model=MODEL, messages=messages, tools=tools)
 
 
 @pytest.mark.parametrize(
@@ -101,3 +113,29 @@ def test_items_keep_their_ids_beside_their_own_reasoning(last: dict[str, Any] | 
     items.append({"type": "function_call_output", "call_id": "call_2", "output": "ok"})
     ask(provider.client(), items, is_streamed=False)
     assert provider.sent[-1] == ["rs_1", "fc_2", "function_call_output"]
+
+
+@pytest.mark.parametrize("answer", [[SAID], [READ], [SAID, READ]], ids=["text", "call", "both"])
+@pytest.mark.parametrize("first", ["openai_responses", "openai_chat"])
+def test_reasoning_that_a_caller_gives_later_is_sent_with_its_items(
+    first: str, answer: list[dict[str, Any]]
+) -> None:
+    provider = Provider([SAID | {"id": "msg_2"}], [SAID | {"id": "msg_3"}])
+    client = provider.client("one")
+    question: dict[str, Any] = {"role": "user", "content": "go"}
+    whole = [thought(1), *(item | {"status": "completed"} for item in answer)]
+    more: dict[str, Any] = {"role": "user", "content": "More."}
+    if READ in answer:
+        more = {"type": "function_call_output", "call_id": "call_2", "output": "ok"}
+    if first == "openai_responses":
+        without = [{key: inner for key, inner in item.items() if key != "id"} for item in whole[1:]]
+        ask(client, [question, *without, more], is_streamed=False)
+    else:
+        function = {"name": "read", "arguments": "{}"}
+        calls = [{"id": "call_2", "type": "function", "function": function}] if READ in answer else None
+        reply = {"role": "assistant", "content": "Done." if SAID in answer else None}
+        result = {"role": "tool", "tool_call_id": "call_2", "content": "ok"} if READ in answer else more
+        ask_chat(client, [question, reply | ({"tool_calls": calls} if calls else {}), result])
+    told = {"role": "assistant", "content": "Done."}
+    ask(client, [question, *whole, more, told, {"role": "user", "content": "And?"}], is_streamed=False)
+    assert provider.sent[-1][: 1 + len(answer)] == ["rs_1", *(item["id"] for item in answer)]

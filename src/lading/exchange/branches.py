@@ -45,5 +45,7 @@ def find_parent(request: ConversationRequest, known: Iterable[ClientConversation
         for one in (known if history.has_reply_before(len(history)) else ())
         if one.session.wire == request.wire and is_fork_name(one.session.name, request.name or one.default_name)
     ]
-    found = max(alike, key=lambda branch: branch.position, default=None)
+    found = max(
+        alike, key=lambda one: (one.position, one.conversation.has_withdrawn(history, one.position)), default=None
+    )
     return found if found and history.has_reply_before(found.position) else None

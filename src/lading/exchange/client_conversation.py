@@ -12,9 +12,9 @@ from lading.exchange.changed_past import skip_changed
 from lading.exchange.history import Opening, RequestHistory, name_conversation
 from lading.exchange.marks import limit_marks, place_marks
 from lading.exchange.regrouped import RegroupedHistory, regroup
+from lading.exchange.withdrawn_replies import WithdrawnReplies
 from lading.exchange.wrapping import SharedSession
-from lading.messages import Message, Template, Tool
-from lading.session.forms import has_form
+from lading.messages import Template, Tool
 from lading.session.matching import Matched, fingerprint_entry, match
 from lading.session.regrouping import Run
 from lading.stores.leases import Lease
@@ -32,7 +32,7 @@ class ClientConversation:
         self._given = b""  # Digests of the messages of the last request, after its opening system messages.
         self._runs: Sequence[Run] = ()  # Those of them that the log has as others.
         self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
-        self._issued: dict[str, Message] = {}  # Replies that were withdrawn, by fingerprint.
+        self._withdrawn = WithdrawnReplies(session)
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
         self._tools_given: Any = None
         self._tools: tuple[Tool, ...] = ()
@@ -74,6 +74,13 @@ class ClientConversation:
         """Count the messages at the start that a history shares with this conversation, up to its last reply."""
         matched = self._match(history)
         return min(matched.position, history.regrouped.get(self, history).find_last_reply()) if matched else 0
+
+    def has_withdrawn(self, history: RequestHistory, position: int) -> bool:
+        """Whether the history goes on from a position with a reply that was withdrawn here."""
+        return any(
+            self._withdrawn.find(known_as)
+            for _, known_as in history.regrouped.get(self, history).read(position)[:2]
+        )
 
     def find_change(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position from which on a history is new, though it differs from this conversation: only its
@@ -119,8 +126,6 @@ class ClientConversation:
 
     def withdraw(self, history: RequestHistory, position: int) -> bool:
         """Remove the messages from a position of ``find_divergence``; False if one edit covers both sides of it."""
-        gone = self.session.known[position:]
-        self._issued = dict(self.session.find_replies({*gone}, last=len(gone)))
         if is_withdrawn := self.session.withdraw(position):
             self._settled, self._given, self._runs = len(history.regrouped.get(self, history)), b"", ()
         return is_withdrawn
@@ -138,14 +143,12 @@ class ClientConversation:
             # Opened again, it may have messages with cache marks that the caller did not give through a client.
             position = session.update(again, start=start, end=position, marked=self.opening is None)
         new = [*(leading if is_first else []), *history.read(position)]
-        issued, self._issued = self._issued, {}
-        if issued:
-            new = [(self._choose(message, issued.get(known_as)), known_as) for message, known_as in new]
         self._settled = max(self._settled, len(session.known) if new else 0)
+        if new and new[0][0].role == "assistant":
+            session.hide_unseen(new[0][0])
+        new, issued = self._withdrawn.bring_back(new)
         messages = [message for message, _ in new]
-        if messages and messages[0].role == "assistant":
-            session.hide_unseen(messages[0])
-        session.extend(messages, known_as=[known_as for _, known_as in new], stored=False, issued=issued.keys())
+        session.extend(messages, known_as=[known_as for _, known_as in new], stored=False, issued=issued)
         self.opening, self._given, self._runs = history.opening, history.digests, history.runs
         tools, fields, end_mark = body.get(wire.layout.tools.field), *self._mark(body, history)
         if tools != self._tools_given:
@@ -169,11 +172,6 @@ class ClientConversation:
         session.mark(marks)
         fields |= {} if own is None else {scheme.field: own}
         return fields, next((jsonbytes.load(one.mark) for one in marks if one.entry is None), None)
-
-    def _choose(self, given: Message, issued: Message | None) -> Message:
-        """Return a reply as the provider gave it, unless the caller has it in another form."""
-        wire, card = self.session.wire, self.session.settings.card
-        return issued if issued and has_form(given, issued, wire=wire, card=card) else given
 
     def _match(self, history: RequestHistory) -> Matched | None:
         """Match a history with the session's, ignoring texts of opening system messages; None if fewer or more."""

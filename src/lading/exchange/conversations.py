@@ -203,8 +203,11 @@ class Conversations:
                 if conversation.find_continuation(history, answered=True) is not None:
                     return self._take(self._reopen_stale(conversation, request), request)
             found = [one.find_change(history, named=bool(name)) for one in tried]
-            diverging = ((position, at) for at, position in enumerate(found) if position is not None)
+            diverging = [(position, at) for at, position in enumerate(found) if position is not None]
+            parent = self._find_parent(request, tried) if diverging else None
             for position, at in sorted(diverging, key=lambda one: -one[0]):  # What shares most is what was changed.
+                if parent and parent.position > position:
+                    break
                 tried[at] = self._reopen_stale(tried[at], request)
                 if taken := self._take(tried[at], request, position=position):
                     return taken
@@ -218,9 +221,7 @@ class Conversations:
             ended = any(one.end_abandoned_call(history) for one in self._find_open(request, busy=True))
             if behind or ended or self.endings.last is not request.last_ending:
                 return None
-            with self._lock:
-                others = [one for one in self._open.values() if one not in tried]
-            parent = None if request.has_copied else find_parent(request, [*tried, *others])
+            parent = self._find_parent(request, tried)
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:
@@ -230,6 +231,12 @@ class Conversations:
                 self.report(Forked(name, begun.name))
             return self._take(ClientConversation(begun, history.opening.head), request)
         return None
+
+    def _find_parent(self, request: ConversationRequest, tried: list[ClientConversation]) -> Branch | None:
+        """Find the conversation, one of those tried or another open one, whose copy the request's would be."""
+        with self._lock:
+            others = [one for one in self._open.values() if one not in tried]
+        return None if request.has_copied else find_parent(request, [*tried, *others])
 
     def _take(
         self, conversation: ClientConversation, request: ConversationRequest, *, position: int | None = None

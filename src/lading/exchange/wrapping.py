@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable
 from itertools import compress, islice
 from operator import not_
 from typing import TypeVar
@@ -17,7 +16,8 @@ from lading.history.log import Entry
 from lading.memory.agent_memory import AgentMemory
 from lading.messages import Message, ToolCall
 from lading.request.marks import PlacedMark
-from lading.session.matching import fingerprint, fingerprint_entry
+from lading.session.forms import find_reformed
+from lading.session.matching import fingerprint
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
 from lading.session.task_steps import StepState
@@ -101,6 +101,10 @@ class SharedSession(Session):
                 self._engine.withdraw(entry.index)
                 return
 
+    def hide(self, first: Entry) -> bool:
+        """Hide this entry and later ones; False: one edit replaces both sides of it."""
+        return self._engine.withdraw(first.index)
+
     def _without_own(self, message: Message) -> Message:
         is_own = (isinstance(part, ToolCall) and part.name in self.own_tools for part in message.parts)
         return message.with_parts(tuple(compress(message.parts, map(not_, is_own))))
@@ -123,14 +127,11 @@ class SharedSession(Session):
         if state is not None:
             self._find_steps(state)
 
-    def find_replies(self, wanted: AbstractSet[str], *, last: int) -> Iterator[tuple[str, Message]]:
-        """Yield the replies of these fingerprints among the ``last`` newest messages that the caller knows, as they
-        were given first; not those that it saw otherwise or has changed."""
-        for entry in self.list_newest_known(last):
-            known_as = fingerprint_entry(entry) if entry.message.role == "assistant" else ""
-            is_changed = entry.index in self._engine.history.view.changed
-            if known_as in wanted and known_as == fingerprint(entry.message) and not is_changed:
-                yield known_as, entry.message
+    def reform(self, given: Message, reply: Entry) -> Message | None:
+        """Return a reply as its caller gives it now, with the calls that it does not show; None: as it was."""
+        history, card = self._engine.history, self.settings.card
+        found = find_reformed([given], [reply], history=history, wire=self.wire, card=card)
+        return next((message for _, message in found), None)
 
     def list_newest_known(self, last: int) -> list[Entry]:
         """List the ``last`` newest entries that the caller knows."""

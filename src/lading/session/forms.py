@@ -10,6 +10,7 @@ for true, and how the JSON of arguments is written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
@@ -47,7 +48,7 @@ def find_reformed(
     for at, (given_one, entry) in enumerate(zip(given, known, strict=False)):
         message = name_issuer(given_one, wire.name, adapter=adapter)
         asked, shown = entry.message.calls, {call.id: call for call in message.calls}
-        form, message = history.find_form(entry), _drop_earlier_reasoning(message, entry.message)
+        form, message = history.find_form(entry), _drop_earlier_reasoning(message, entry, history)
         if len(shown) < len(asked):
             form, message = _drop_hidden(form, shown), _drop_hidden(message, shown)
         if has_form(message, form, wire=wire, card=card, marked=marked) or _continues_answer(entry, shown):
@@ -127,16 +128,24 @@ def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: 
     return _keeps(said, kept)
 
 
-def _drop_earlier_reasoning(given: Message, reply: Message) -> Message:
+def _drop_earlier_reasoning(given: Message, entry: Entry, history: History) -> Message:
     """Return a given reply without reasoning that its caller received before it, of replies whose only calls were
     answered here."""
     reasoning = [at for at, part in enumerate(given.parts) if isinstance(part, Reasoning)]
-    received = sum(isinstance(part, Reasoning) for part in reply.parts)
-    surplus = reasoning[: max(len(reasoning) - received, 0)]
-    if given.role != "assistant" or not surplus:
+    surplus = len(reasoning) - _count_reasoning(entry.message)
+    if given.role != "assistant" or surplus <= 0:
         return given
-    kept = tuple(part for at, part in enumerate(given.parts) if at not in surplus)
-    return replace(given, parts=kept, template=reply.template if given.origin == reply.origin else None)
+    before = takewhile(lambda at: history.entries[at].known_as == "", range(entry.index - 1, -1, -1))
+    earlier = sum(_count_reasoning(history.entries[at].message) for at in before)
+    dropped = reasoning[: min(surplus, earlier)]
+    if not dropped:
+        return given
+    kept = tuple(part for at, part in enumerate(given.parts) if at not in dropped)
+    return replace(given, parts=kept, template=entry.message.template)
+
+
+def _count_reasoning(message: Message) -> int:
+    return sum(isinstance(part, Reasoning) for part in message.parts)
 
 
 def _encode(message: Message, wire: Wire, card: Card, *, marked: bool) -> dict[str, Any]:

@@ -1,0 +1,89 @@
+"""Withdrawn replies that their caller goes back to: each returns with the calls that the caller did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import dropwhile, takewhile
+from typing import NamedTuple
+
+from lading.exchange.history import FingerprintedMessage
+from lading.exchange.wrapping import SharedSession
+from lading.history.log import Edit, Entry
+from lading.messages import Message
+
+
+class WithdrawnReply(NamedTuple):
+    """A withdrawn reply with the hidden messages beside it."""
+
+    before: Sequence[Entry]
+    """Replies before it whose only calls were hidden, and their results."""
+    reply: Entry
+    after: Sequence[Entry]
+    """Results of the hidden calls in it."""
+
+
+class WithdrawnReplies:
+    """The withdrawn replies of a session. Each edit is read once."""
+
+    def __init__(self, session: SharedSession) -> None:
+        self._session = session
+        self._replies: dict[str, WithdrawnReply] = {}  # By fingerprint; the newest of equal ones.
+        self._withdrawn: set[int] = set()
+        self._edits_read = 0
+
+    def find(self, known_as: str) -> WithdrawnReply | None:
+        """Return the withdrawn reply of a fingerprint; None if there is none."""
+        edits = self._session.edits
+        for edit in edits[self._edits_read :]:
+            if edit.withdraws:
+                self._replies |= {one.reply.known_as or "": one for one in self._find_replies(edit)}
+                self._withdrawn |= {*range(edit.first, edit.last + 1)}
+        self._edits_read = len(edits)
+        return self._replies.get(known_as)
+
+    def bring_back(self, new: Sequence[FingerprintedMessage]) -> tuple[list[FingerprintedMessage], set[str]]:
+        """Return new messages of the caller's history with the hidden ones of withdrawn replies among them, whose
+        fingerprint is empty, and the fingerprints of those that are as the provider gave them."""
+        messages, issued = list[FingerprintedMessage](), set[str]()
+        for at, (message, known_as) in enumerate(new):
+            found = self.find(known_as) if message.role == "assistant" else None
+            if found is None:
+                messages.append((message, known_as))
+                continue
+            shown = [] if at else self._keep_hidden(found)
+            form = self._session.reform(message, found.reply)
+            messages += [(one.message, "") for one in found.before if one.message not in shown]
+            messages.append((form or found.reply.message, known_as))
+            messages += [(one.message, "") for one in found.after]
+            issued |= {""} if form else {"", known_as}
+        return messages, issued
+
+    def _keep_hidden(self, returned: WithdrawnReply) -> list[Message]:
+        """Return the hidden messages at the end, which are of the last answer; first hide those of another one than
+        the reply that returns."""
+        hidden = [*self._find_hidden(len(self._session.entries))]
+        own = [one.message for one in returned.before]
+        if hidden and [one.message for one in reversed(hidden)] != own and self._session.hide(hidden[-1]):
+            return []
+        return [one.message for one in hidden]
+
+    def _find_replies(self, edit: Edit) -> Iterator[WithdrawnReply]:
+        """Find the replies that an edit withdraws."""
+        entries = self._session.entries
+        for reply in entries[edit.first : edit.last + 1]:
+            if reply.index in self._withdrawn or reply.message.role != "assistant" or not reply.known_as:
+                continue
+            before = dropwhile(_is_result, reversed([*self._find_hidden(reply.index)]))
+            later = (entries[at] for at in range(reply.index + 1, edit.last + 1) if at not in self._withdrawn)
+            after = takewhile(lambda one: one.known_as == "" and _is_result(one), later)
+            yield WithdrawnReply([*before], reply, [*after])
+
+    def _find_hidden(self, end: int) -> Iterator[Entry]:
+        """Find the hidden messages right before an entry, newest first."""
+        entries = self._session.entries
+        earlier = (entries[at] for at in range(end - 1, -1, -1) if at not in self._withdrawn)
+        return takewhile(lambda one: one.known_as == "", earlier)
+
+
+def _is_result(entry: Entry) -> bool:
+    return entry.message.role == "tool"

@@ -1,0 +1,200 @@
+"""Callers whose conversation is a tree: they edit any message, ask again, and go on with any earlier version."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lading.addresses import RESTORE
+from lading.clients import wrap
+from lading.testing import Request, Say, Seen, StrictProvider, Use
+from tests.clients.agents import MODELS, anthropic_client, openai_client
+from tests.examples import share_of_examples
+
+READ = {"name": "read", "description": "Read a file."}
+SCHEMA = {"type": "object", "properties": {}}
+TOOLS: dict[str, Any] = {
+    "openai_chat": [{"type": "function", "function": READ | {"parameters": SCHEMA}}],
+    "anthropic": [READ | {"input_schema": SCHEMA}],
+    "openai_responses": [{"type": "function", **READ, "parameters": SCHEMA}],
+}
+
+
+class Version(NamedTuple):
+    """A version of the conversation up to a reply of the model and the results of its calls."""
+
+    items: list[Any]
+    """The caller's messages."""
+    asked: list[Any]
+    """Those of the request that was answered."""
+    hidden: frozenset[str]
+    """Ids of the calls of ``restore`` in it, which the caller did not see."""
+    hidden_before: frozenset[str]
+
+
+class Model:
+    """Answers with the replies that a plan wants, each in other words: 0 a text, 1 a call, 2 ``restore`` before
+    either, 3 ``restore`` beside a call."""
+
+    def __init__(self) -> None:
+        self.plan: list[int] = []
+        self.said = 0
+
+    def __call__(self, _: Seen, /) -> Say:
+        self.said += 1
+        kind = self.plan.pop(0) if self.plan else 0
+        restore, read = Use(RESTORE, {"address": "#1"}), Use("read", {"path": f"f{self.said}"})
+        calls = [(), (read,), (restore,), (restore, read)][kind]
+        return Say(f"Answer {self.said}.", calls, thinking=f"Thought {self.said}.")
+
+
+class Caller:
+    """A caller of one format."""
+
+    def __init__(self, client: Any, wire: str, *, is_named: bool) -> None:
+        self.client, self.wire = client, wire
+        self._asked = client.lading.session("tree") if is_named else client
+
+    @classmethod
+    def start(cls, provider: StrictProvider, wire: str, folder: Path, *, is_named: bool) -> Caller:
+        """A caller with a client of its own."""
+        make = anthropic_client if wire == "anthropic" else openai_client
+        return cls(wrap(make(provider), store=folder, window=100_000), wire, is_named=is_named)
+
+    def ask(self, items: list[Any]) -> list[Any]:
+        """Return the items of the reply, and the results of its calls."""
+        fields: dict[str, Any] = {"model": MODELS[self.wire], "tools": TOOLS[self.wire]}
+        if self.wire == "openai_responses":
+            fields |= {"store": False, "include": ["reasoning.encrypted_content"], "reasoning": {"effort": "low"}}
+            said = self._asked.responses.create(input=items, **fields)
+            calls = [item.call_id for item in said.output if item.type == "function_call"]
+            results = [{"type": "function_call_output", "call_id": call, "output": f"{call}."} for call in calls]
+            return [*(item.to_dict() for item in said.output), *results]
+        if self.wire == "anthropic":
+            fields |= {"max_tokens": 2_000, "thinking": {"type": "adaptive"}}
+            said = self._asked.messages.create(messages=items, **fields)
+            calls = [block.id for block in said.content if block.type == "tool_use"]
+            blocks = [{"type": "tool_result", "tool_use_id": call, "content": f"{call}."} for call in calls]
+            reply = {"role": "assistant", "content": [block.to_dict() for block in said.content]}
+            return [reply, *([{"role": "user", "content": blocks}] if blocks else [])]
+        message = self._asked.chat.completions.create(messages=items, **fields).choices[0].message
+        calls = [call.id for call in message.tool_calls or ()]
+        return [
+            message.to_dict(),
+            *({"role": "tool", "tool_call_id": call, "content": f"{call}."} for call in calls),
+        ]
+
+
+def find_restores(value: Any) -> set[str]:
+    """The ids of the calls of ``restore`` in a value."""
+    if isinstance(value, list):
+        return {call for inner in value for call in find_restores(inner)}
+    if not isinstance(value, dict):
+        return set()
+    named = value.get("function", value)
+    if isinstance(named, dict) and named.get("name") == RESTORE and "parameters" not in named:
+        return {value.get("call_id") or value["id"]}
+    return {call for inner in value.values() for call in find_restores(inner)}
+
+
+def sent_items(request: Request) -> Any:
+    """The messages, or items, of a request."""
+    return request.body.get("messages", request.body.get("input"))
+
+
+def is_answered(items: list[Any]) -> bool:
+    """Whether the caller has to say something before the model can go on."""
+    newest = items[-1] if items else {"role": "assistant"}
+    results = newest.get("role") == "tool" or newest.get("type") == "function_call_output"
+    return not results and (newest.get("role") != "user" or isinstance(newest["content"], str))
+
+
+def say(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+MOVES = st.tuples(
+    st.sampled_from(["on", "on", "again", "edit"]), st.integers(0, 20), st.lists(st.integers(0, 3), max_size=3)
+)
+
+
+@pytest.mark.fuzz
+@share_of_examples(0.5, thorough=0.1)
+@given(
+    wire=st.sampled_from([*TOOLS]),
+    is_named=st.booleans(),
+    restarts=st.integers(0, 8),
+    moves=st.lists(MOVES, min_size=3, max_size=12),
+)
+@example(  # An older question is edited, then one of the first line.
+    wire="openai_responses",
+    is_named=False,
+    restarts=0,
+    moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("edit", 2, []), ("edit", 2, [])],
+)
+@example(  # A version that was left for another one is taken up again.
+    wire="anthropic", is_named=True, restarts=0, moves=[("on", 0, []), ("on", 0, [2]), ("on", 1, []), ("on", 1, [])]
+)
+def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
+    wire: str, is_named: bool, restarts: int, moves: list[Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    model, folder = Model(), tmp_path_factory.mktemp("store")
+    with StrictProvider(model) as provider:
+        caller = Caller.start(provider, wire, folder, is_named=is_named)
+        versions = [Version([], [], frozenset(), frozenset())]
+        for number, (move, place, plan) in enumerate(moves):
+            if restarts and number % restarts == restarts - 1:
+                caller.client.close()
+                caller = Caller.start(provider, wire, folder, is_named=is_named)
+            of = versions[-1 - place % len(versions)]
+            if move == "on" or not of.asked:
+                items, before = (
+                    [*of.items, *([say(f"Question {number}.")] if is_answered(of.items) else [])],
+                    of.hidden,
+                )
+            else:
+                newest = of.asked[-1] if move == "again" else say(f"Edit {number}.")
+                items, before = [*of.asked[:-1], newest], of.hidden_before
+            # Before the first answer there is nothing to restore.
+            model.plan = [kind for kind in plan if len(items) > 1 or kind < 2]
+            first = len(provider.requests)
+            answer = caller.ask(items)
+            assert provider.violations == []
+            found = find_restores(sent_items(provider.requests[first]))
+            # An answer may keep what was read for another answer to the same question.
+            others = (version.hidden for version in versions if version.asked == items[: len(version.asked)])
+            assert before <= found <= before.union(*others)
+            issued = (find_restores(json.loads(answer.raw)) for answer in provider.answers[first:])
+            versions.append(Version([*items, *answer], items, frozenset(found.union(*issued)), before))
+        caller.client.close()
+
+
+@pytest.mark.parametrize("plan", [[2], [3], [2, 1]], ids=["before a text", "beside a call", "before a call"])
+@pytest.mark.parametrize("is_named", [False, True], ids=["unnamed", "named"])
+@pytest.mark.parametrize("wire", TOOLS)
+def test_what_was_restored_stays_where_each_request_ends_with_another_reminder(
+    wire: str, is_named: bool, plan: list[int], tmp_path: Path
+) -> None:
+    model, hidden, items = Model(), set[str](), [say("Question.")]
+    with StrictProvider(model) as provider:
+        caller = Caller.start(provider, wire, tmp_path, is_named=is_named)
+        for number in range(5):
+            model.plan = [*plan] if number == 2 else []
+            first, reminder = len(provider.requests), f"It is {number} o'clock."
+            newest = items[-1]
+            if wire == "anthropic" and isinstance(newest["content"], list):
+                content = [*newest["content"], {"type": "text", "text": reminder}]
+                items += caller.ask([*items[:-1], {"role": "user", "content": content}])
+            else:
+                items += caller.ask([*items, say(reminder)])
+            items += [say(f"Question {number}.")] if is_answered(items) else []
+            assert find_restores(sent_items(provider.requests[first])) == hidden
+            hidden = hidden.union(*(find_restores(json.loads(one.raw)) for one in provider.answers[first:]))
+        assert len(hidden) == 1
+        assert provider.violations == []
+        caller.client.close()
