@@ -180,15 +180,26 @@ def marked_talk(
 @pytest.mark.fuzz
 @share_of_examples(0.5)
 @given(CALLS, st.booleans())
+@example([({(0, BLOCKS)}, 0), *[(set[tuple[int, int]](), 0)] * 4, ({(0, BLOCKS)}, 0)], False)
 def test_marks_are_sent_where_the_caller_gives_them(
     marks: Sequence[tuple[set[tuple[int, int]], int]], is_loop: bool
 ) -> None:
     calls = list(marked_talk(marks, words=20, is_loop=is_loop))
     bodies, _ = sent(calls)
+    ends = set[int]()  # The messages that end where a request of the caller was marked.
     for call, body in zip(calls, bodies, strict=True):
         last = call["messages"][-1]["content"][-1]
         if "cache_control" in last:
             call.pop("cache_control", None)  # It would say the same, or be refused.
+        for at, (own, message) in enumerate(zip(call["messages"], body["messages"], strict=True)):
+            newest = message["content"][-1]
+            if at in ends and "cache_control" not in own["content"][-1]:
+                # Added where the provider would not look for the end of what it has in its cache.
+                newest.pop("cache_control", None)
+            if "cache_control" in own["content"][-1]:
+                ends.add(at)
+        if "cache_control" in call:
+            ends.add(len(call["messages"]) - 1)
         assert {name: body.get(name) for name in ("messages", "tools", "system", "cache_control")} == {
             "cache_control": None
         } | call

@@ -140,6 +140,21 @@ MOVES = st.tuples(
 @example(  # A version that was left for another one is taken up again.
     wire="anthropic", is_named=True, restarts=0, moves=[("on", 0, []), ("on", 0, [2]), ("on", 1, []), ("on", 1, [])]
 )
+@example(  # Two conversations share as much; one of them has the reply that is taken up again.
+    wire="openai_chat",
+    is_named=False,
+    restarts=0,
+    moves=[
+        *[("again", 0, [1]), ("on", 0, [2]), ("on", 4, [1, 3]), ("edit", 0, [2, 3]), ("on", 12, [1, 3, 2])],
+        *[
+            ("edit", 16, [3, 3]),
+            ("again", 18, [3, 1, 2]),
+            ("on", 0, [2, 2, 3]),
+            ("again", 0, [0, 2]),
+            ("on", 6, []),
+        ],
+    ],
+)
 def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
     wire: str, is_named: bool, restarts: int, moves: list[Any], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -193,8 +208,31 @@ def test_what_was_restored_stays_where_each_request_ends_with_another_reminder(
             else:
                 items += caller.ask([*items, say(reminder)])
             items += [say(f"Question {number}.")] if is_answered(items) else []
-            assert find_restores(sent_items(provider.requests[first])) == hidden
+            sent = sent_items(provider.requests[first])
+            assert find_restores(sent) == hidden
+            assert json.dumps(sent).count("[Lines 1 to ") == len(hidden)
             hidden = hidden.union(*(find_restores(json.loads(one.raw)) for one in provider.answers[first:]))
         assert len(hidden) == 1
+        assert provider.violations == []
+        caller.client.close()
+
+
+@pytest.mark.parametrize("plan", [[2], [3]], ids=["before it", "beside a call"])
+@pytest.mark.parametrize("wire", TOOLS)
+def test_two_answers_to_one_question_have_each_its_own_hidden_calls(
+    wire: str, plan: list[int], tmp_path: Path
+) -> None:
+    model = Model()
+    with StrictProvider(model) as provider:
+        caller = Caller.start(provider, wire, tmp_path, is_named=True)
+        asked = [say("Question."), *caller.ask([say("Question.")]), say("And?")]
+        answers = [caller.ask(asked)]
+        model.plan = [*plan]
+        answers.append(caller.ask(asked))
+        (hidden,) = {call for answer in provider.answers for call in find_restores(json.loads(answer.raw))}
+        for at in (0, 1, 0, 1):
+            items = [*asked, *answers[at]]
+            caller.ask([*items, say("More.")] if is_answered(items) else items)
+            assert find_restores(sent_items(provider.requests[-1])) == ({hidden} if at else set())
         assert provider.violations == []
         caller.client.close()
