@@ -139,3 +139,27 @@ def test_reasoning_that_a_caller_gives_later_is_sent_with_its_items(
     told = {"role": "assistant", "content": "Done."}
     ask(client, [question, *whole, more, told, {"role": "user", "content": "And?"}], is_streamed=False)
     assert provider.sent[-1][: 1 + len(answer)] == ["rs_1", *(item["id"] for item in answer)]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("answer", [SAID, READ], ids=["text", "call"])
+def test_reasoning_given_later_behind_a_hidden_call_is_its_own(answer: dict[str, Any], is_streamed: bool) -> None:
+    provider = Provider(
+        [thought(1), CALL], [thought(2), answer], [SAID | {"id": "msg_2"}], [SAID | {"id": "msg_3"}]
+    )
+    client = provider.client("one")
+    question: dict[str, Any] = {"role": "user", "content": "the secret is plum"}
+    reminder: dict[str, Any] = {"role": "user", "content": "It is noon."}
+    whole = ask(client, [question, reminder], is_streamed=is_streamed)
+    more: dict[str, Any] = {"role": "user", "content": "More."}
+    if answer is READ:
+        more = {"type": "function_call_output", "call_id": "call_2", "output": "ok"}
+    without = [{key: inner for key, inner in item.items() if key != "id"} for item in whole]
+    ask(
+        client,
+        [question, *(item for item in without if item["type"] != "reasoning"), more],
+        is_streamed=is_streamed,
+    )
+    said = {"role": "assistant", "content": "Done."}
+    ask(client, [question, *whole, more, said, {"role": "user", "content": "And?"}], is_streamed=is_streamed)
+    assert provider.sent[-1][:5] == ["rs_1", "fc_1", "function_call_output", "rs_2", answer["id"]]

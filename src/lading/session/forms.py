@@ -132,20 +132,24 @@ def _drop_earlier_reasoning(given: Message, entry: Entry, history: History) -> M
     """Return a given reply without reasoning that its caller received before it, of replies whose only calls were
     answered here."""
     reasoning = [at for at, part in enumerate(given.parts) if isinstance(part, Reasoning)]
-    surplus = len(reasoning) - _count_reasoning(entry.message)
-    if given.role != "assistant" or surplus <= 0:
+    own = {*_identify_reasoning(entry.message)}
+    if given.role != "assistant" or len(reasoning) <= len(own):
         return given
     before = takewhile(lambda at: history.entries[at].known_as == "", range(entry.index - 1, -1, -1))
-    earlier = sum(_count_reasoning(history.entries[at].message) for at in before)
-    dropped = reasoning[: min(surplus, earlier)]
+    earlier = {one for at in before for one in _identify_reasoning(history.entries[at].message)} - own
+    dropped = {at for at, one in zip(reasoning, _identify_reasoning(given), strict=True) if one in earlier}
     if not dropped:
         return given
     kept = tuple(part for at, part in enumerate(given.parts) if at not in dropped)
     return replace(given, parts=kept, template=entry.message.template)
 
 
-def _count_reasoning(message: Message) -> int:
-    return sum(isinstance(part, Reasoning) for part in message.parts)
+def _identify_reasoning(message: Message) -> Iterator[str]:
+    """Yield for each reasoning of a message what tells it from others: its id, what the provider checks, its text."""
+    for part in message.parts:
+        if isinstance(part, Reasoning):
+            named = (part.template or {}).get("id")
+            yield jsonbytes.dump(named).decode() if named else part.signature or part.data or part.text
 
 
 def _encode(message: Message, wire: Wire, card: Card, *, marked: bool) -> dict[str, Any]:
