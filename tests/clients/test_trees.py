@@ -58,7 +58,7 @@ class Caller:
 
     def __init__(self, client: Any, wire: str, *, is_named: bool) -> None:
         self.client, self.wire = client, wire
-        self._asked = client.lading.session("tree") if is_named else client
+        self.asked = client.lading.session("tree") if is_named else client
 
     @classmethod
     def start(cls, provider: StrictProvider, wire: str, folder: Path, *, is_named: bool) -> Caller:
@@ -71,18 +71,18 @@ class Caller:
         fields: dict[str, Any] = {"model": MODELS[self.wire], "tools": TOOLS[self.wire]}
         if self.wire == "openai_responses":
             fields |= {"store": False, "include": ["reasoning.encrypted_content"], "reasoning": {"effort": "low"}}
-            said = self._asked.responses.create(input=items, **fields)
+            said = self.asked.responses.create(input=items, **fields)
             calls = [item.call_id for item in said.output if item.type == "function_call"]
             results = [{"type": "function_call_output", "call_id": call, "output": f"{call}."} for call in calls]
             return [*(item.to_dict() for item in said.output), *results]
         if self.wire == "anthropic":
             fields |= {"max_tokens": 2_000, "thinking": {"type": "adaptive"}}
-            said = self._asked.messages.create(messages=items, **fields)
+            said = self.asked.messages.create(messages=items, **fields)
             calls = [block.id for block in said.content if block.type == "tool_use"]
             blocks = [{"type": "tool_result", "tool_use_id": call, "content": f"{call}."} for call in calls]
             reply = {"role": "assistant", "content": [block.to_dict() for block in said.content]}
             return [reply, *([{"role": "user", "content": blocks}] if blocks else [])]
-        message = self._asked.chat.completions.create(messages=items, **fields).choices[0].message
+        message = self.asked.chat.completions.create(messages=items, **fields).choices[0].message
         calls = [call.id for call in message.tool_calls or ()]
         return [
             message.to_dict(),
@@ -234,5 +234,34 @@ def test_two_answers_to_one_question_have_each_its_own_hidden_calls(
             items = [*asked, *answers[at]]
             caller.ask([*items, say("More.")] if is_answered(items) else items)
             assert find_restores(sent_items(provider.requests[-1])) == ({hidden} if at else set())
+        assert provider.violations == []
+        caller.client.close()
+
+
+@pytest.mark.parametrize("is_named", [False, True], ids=["unnamed", "named"])
+def test_a_reply_that_was_streamed_around_a_hidden_call_is_sent_as_it_is_edited(
+    is_named: bool, tmp_path: Path
+) -> None:
+    model = Model()
+    with StrictProvider(model) as provider:
+        caller = Caller.start(provider, "openai_chat", tmp_path, is_named=is_named)
+        items = [say("Question."), *caller.ask([say("Question.")]), say("And?")]
+        model.plan = [2, 0]
+        fields: dict[str, Any] = {"model": MODELS["openai_chat"], "tools": TOOLS["openai_chat"]}
+        with caller.asked.chat.completions.stream(messages=items, **fields) as events:
+            for _ in events:
+                pass
+            reply = events.get_final_completion().choices[0].message.to_dict()
+        assert reply["content"] == "Answer 2.Answer 3."
+        items += [reply, say("Read.")]
+        for _ in range(2):
+            model.plan = [1]
+            items += caller.ask(items)
+        items[3] = {"role": "assistant", "content": "[redacted]"}
+        caller.ask(items)
+        said = json.dumps(sent_items(provider.requests[-1]))
+        assert "[redacted]" in said
+        assert "Answer 2." not in said
+        assert "Answer 3." not in said
         assert provider.violations == []
         caller.client.close()

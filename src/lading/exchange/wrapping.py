@@ -148,9 +148,12 @@ class SharedSession(Session):
             return self.list_newest_known(newest)[0]
         return next(islice(self._engine.history.known, position, None))
 
-    def is_folded(self, entry: int) -> bool:
-        """Whether a strategy shows the entry together with others, or not at all."""
-        return self._engine.history.is_folded(entry)
+    def is_fixed(self, entry: Entry) -> bool:
+        """Whether an entry cannot be changed alone: a strategy shows it together with others, or not at all, or its
+        caller received it in one answer with what a reply before it says."""
+        said = entry.known_as if entry.message.role == "assistant" else ""
+        is_part = bool(said) and fingerprint(self._without_own(entry.message)) != said
+        return is_part or self._engine.history.is_folded(entry.index)
 
     @property
     def shown(self) -> int:
