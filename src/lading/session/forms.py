@@ -131,25 +131,21 @@ def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: 
 def _drop_earlier_reasoning(given: Message, entry: Entry, history: History) -> Message:
     """Return a given reply without reasoning that its caller received before it, of replies whose only calls were
     answered here."""
-    reasoning = [at for at, part in enumerate(given.parts) if isinstance(part, Reasoning)]
-    own = {*_identify_reasoning(entry.message)}
-    if given.role != "assistant" or len(reasoning) <= len(own):
+    if given.role != "assistant" or not any(isinstance(part, Reasoning) for part in given.parts):
         return given
     before = takewhile(lambda at: history.entries[at].known_as == "", range(entry.index - 1, -1, -1))
-    earlier = {one for at in before for one in _identify_reasoning(history.entries[at].message)} - own
-    dropped = {at for at, one in zip(reasoning, _identify_reasoning(given), strict=True) if one in earlier}
-    if not dropped:
-        return given
-    kept = tuple(part for at, part in enumerate(given.parts) if at not in dropped)
-    return replace(given, parts=kept, template=entry.message.template)
+    earlier = {_identify(part) for at in before for part in history.entries[at].message.parts}
+    earlier -= {"", *map(_identify, entry.message.parts)}
+    kept = tuple(part for part in given.parts if _identify(part) not in earlier)
+    return replace(given, parts=kept, template=entry.message.template) if len(kept) < len(given.parts) else given
 
 
-def _identify_reasoning(message: Message) -> Iterator[str]:
-    """Yield for each reasoning of a message what tells it from others: its id, what the provider checks, its text."""
-    for part in message.parts:
-        if isinstance(part, Reasoning):
-            named = (part.template or {}).get("id")
-            yield jsonbytes.dump(named).decode() if named else part.signature or part.data or part.text
+def _identify(part: Part) -> str:
+    """Return what tells reasoning from others: its id, what the provider checks, or its text. Empty: it is none."""
+    if not isinstance(part, Reasoning):
+        return ""
+    named = (part.template or {}).get("id")
+    return jsonbytes.dump(named).decode() if named else part.signature or part.data or part.text
 
 
 def _encode(message: Message, wire: Wire, card: Card, *, marked: bool) -> dict[str, Any]:
