@@ -265,3 +265,33 @@ def test_a_reply_that_was_streamed_around_a_hidden_call_is_sent_as_it_is_edited(
         assert "Answer 3." not in said
         assert provider.violations == []
         caller.client.close()
+
+
+@pytest.mark.parametrize("wire", TOOLS)
+def test_a_reply_with_a_hidden_call_beside_another_one_may_be_edited_at_its_place(
+    wire: str, tmp_path: Path
+) -> None:
+    model, hidden = Model(), set[str]()
+    with StrictProvider(model) as provider:
+        caller = Caller.start(provider, wire, tmp_path, is_named=False)
+        items = [say("Question."), *caller.ask([say("Question.")]), say("And?")]
+        edited = len(items)
+        for plan in ([3], [1], [2, 1]):
+            model.plan = plan
+            items += caller.ask(items)
+        for answer in provider.answers:
+            hidden |= find_restores(json.loads(answer.raw))
+        text = json.dumps(items[edited:])
+        items[edited:] = json.loads(text.replace("Answer 2.", "[redacted]"))
+        assert text != json.dumps(items[edited:])
+        for item in items if wire == "openai_responses" else []:
+            if "[redacted]" in str(item):
+                del item["id"]
+        caller.ask(items)
+        said = sent_items(provider.requests[-1])
+        assert find_restores(said) == hidden
+        assert "[redacted]" in str(said)
+        assert "Answer 2." not in str(said)
+        assert len(caller.client.lading.sessions) == 1
+        assert provider.violations == []
+        caller.client.close()

@@ -25,7 +25,11 @@ def skip_changed(history: RequestHistory, session: SharedSession, *, at: int, na
     known = session.list_newest_known(len(session.known) - at)
     # All of it is decoded once: ids that calls have by their places depend on where one begins.
     given = history.read(leading)[at - leading :]
-    skipped = _count_changed(known, session.known[at:], given=given, is_fixed=session.is_fixed, named=named)
+
+    def may_change(entry: Entry, message: Message) -> bool:
+        return not session.is_fixed(entry) and _is_same_place(session.without_own(entry.message), message)
+
+    skipped = _count_changed(known, session.known[at:], given=given, may_change=may_change, named=named)
     rest = [known_as for _, known_as in given[skipped:]]
     return count_shared(session.known, rest, start=at + skipped) if skipped else 0
 
@@ -35,16 +39,16 @@ def _count_changed(
     known_as: Sequence[str],
     *,
     given: Sequence[FingerprintedMessage],
-    is_fixed: Callable[[Entry], bool],
+    may_change: Callable[[Entry, Message], bool],
     named: bool,
 ) -> int:
     """Count the given messages that are the known ones at their places, equal or changed, up to the last equal
     reply. 0 without a reply whose calls have long ids, or two others where the caller ``named`` the conversation:
-    another one may have a reply alike. ``is_fixed``: whether an entry cannot be changed alone."""
+    another one may have a reply alike. ``may_change``: whether an entry may be this message now."""
     end = said = 0
     for at, (entry, before, (message, now)) in enumerate(zip(known, known_as, given, strict=False)):
         if before != now:
-            if is_fixed(entry) or not _is_same_place(entry.message, message):
+            if not may_change(entry, message):
                 break
         elif message.role == "assistant":
             is_only = any(is_named(call.id) and len(call.id) >= _LEAST_ID_CHARS for call in message.calls)

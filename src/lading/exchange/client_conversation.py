@@ -144,9 +144,9 @@ class ClientConversation:
             position = session.update(again, start=start, end=position, marked=self.opening is None)
         new = [*(leading if is_first else []), *history.read(position)]
         self._settled = max(self._settled, len(session.known) if new else 0)
-        if new and new[0][0].role == "assistant":
-            session.hide_unseen(new[0][0])
-        new, issued = self._withdrawn.bring_back(new)
+        issued = set[str]()
+        if any(message.role == "assistant" for message, _ in new):
+            new, issued = self._withdrawn.bring_back(new)
         messages = [message for message, _ in new]
         session.extend(messages, known_as=[known_as for _, known_as in new], stored=False, issued=issued)
         self.opening, self._given, self._runs = history.opening, history.digests, history.runs

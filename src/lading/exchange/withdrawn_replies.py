@@ -10,6 +10,7 @@ from lading.exchange.history import FingerprintedMessage
 from lading.exchange.wrapping import SharedSession
 from lading.history.log import Edit, Entry
 from lading.messages import Message
+from lading.session.matching import fingerprint
 
 
 class WithdrawnReply(NamedTuple):
@@ -33,17 +34,14 @@ class WithdrawnReplies:
 
     def find(self, known_as: str) -> WithdrawnReply | None:
         """Return the withdrawn reply of a fingerprint; None if there is none."""
-        edits = self._session.edits
-        for edit in edits[self._edits_read :]:
-            if edit.withdraws:
-                self._replies |= {one.reply.known_as or "": one for one in self._find_replies(edit)}
-                self._withdrawn |= {*range(edit.first, edit.last + 1)}
-        self._edits_read = len(edits)
+        self._read_new_edits()
         return self._replies.get(known_as)
 
     def bring_back(self, new: Sequence[FingerprintedMessage]) -> tuple[list[FingerprintedMessage], set[str]]:
         """Return new messages of the caller's history with the hidden ones of withdrawn replies among them, whose
         fingerprint is empty, and the fingerprints of those that are as the provider gave them."""
+        if new[0][0].role == "assistant":
+            self._hide_unseen(new[0][0])
         messages, issued = list[FingerprintedMessage](), set[str]()
         for at, (message, known_as) in enumerate(new):
             found = self.find(known_as) if message.role == "assistant" else None
@@ -58,6 +56,27 @@ class WithdrawnReplies:
             issued |= {""} if form else {"", known_as}
         return messages, issued
 
+    def _hide_unseen(self, given: Message) -> None:
+        """Hide the replies at the end that the caller was not to see, but has in this answer: it got their text as
+        answering them failed, or as the start of a longer answer, which was cut or the caller has changed."""
+        session, unseen, is_changed = self._session, list[Entry](), False
+        self._read_new_edits()
+        for entry in reversed(session.entries):
+            is_reply = entry.message.role == "assistant"
+            if entry.index in self._withdrawn:
+                # The caller saw more than this reply.
+                is_changed |= is_reply and fingerprint(session.without_own(entry.message)) != entry.known_as != ""
+            elif entry.known_as != "":
+                break
+            elif is_reply:
+                unseen.insert(0, entry)
+        text = "".join(given.text.split())
+        for at, entry in enumerate(unseen):
+            said = "".join("".join(one.message.text.split()) for one in unseen[at:])
+            if is_changed or said == text or (said and text.startswith(said)):
+                session.hide(entry)
+                return
+
     def _keep_hidden(self, returned: WithdrawnReply) -> list[Message]:
         """Return the hidden messages at the end, which are of the last answer; first hide those of another one than
         the reply that returns."""
@@ -66,6 +85,14 @@ class WithdrawnReplies:
         if hidden and [one.message for one in reversed(hidden)] != own and self._session.hide(hidden[-1]):
             return []
         return [one.message for one in hidden]
+
+    def _read_new_edits(self) -> None:
+        edits = self._session.edits
+        for edit in edits[self._edits_read :]:
+            if edit.withdraws:
+                self._replies |= {one.reply.known_as or "": one for one in self._find_replies(edit)}
+                self._withdrawn |= {*range(edit.first, edit.last + 1)}
+        self._edits_read = len(edits)
 
     def _find_replies(self, edit: Edit) -> Iterator[WithdrawnReply]:
         """Find the replies that an edit withdraws."""

@@ -81,31 +81,12 @@ class SharedSession(Session):
         if lease is not None:
             lease.release()
 
-    def hide_unseen(self, given: Message) -> None:
-        """Hide the replies at the end that the caller was not to see, but has in this answer: it got their text as
-        answering them failed, or as the start of a longer answer, which was cut or the caller has changed."""
-        history, unseen, is_changed = self._engine.history, list[Entry](), False
-        for entry in reversed(self.entries):
-            is_reply = entry.message.role == "assistant"
-            if entry.index in history.withdrawn:
-                # The caller saw more than this reply.
-                is_changed |= is_reply and fingerprint(self._without_own(entry.message)) != entry.known_as != ""
-            elif entry.known_as != "":
-                break
-            elif is_reply:
-                unseen.insert(0, entry)
-        text = "".join(given.text.split())
-        for at, entry in enumerate(unseen):
-            said = "".join("".join(one.message.text.split()) for one in unseen[at:])
-            if is_changed or said == text or (said and text.startswith(said)):
-                self._engine.withdraw(entry.index)
-                return
-
     def hide(self, first: Entry) -> bool:
         """Hide this entry and later ones; False: one edit replaces both sides of it."""
         return self._engine.withdraw(first.index)
 
-    def _without_own(self, message: Message) -> Message:
+    def without_own(self, message: Message) -> Message:
+        """Return a message without calls of the session's own tools."""
         is_own = (isinstance(part, ToolCall) and part.name in self.own_tools for part in message.parts)
         return message.with_parts(tuple(compress(message.parts, map(not_, is_own))))
 
@@ -152,7 +133,7 @@ class SharedSession(Session):
         """Whether an entry cannot be changed alone: a strategy shows it together with others, or not at all, or its
         caller received it in one answer with what a reply before it says."""
         said = entry.known_as if entry.message.role == "assistant" else ""
-        is_part = bool(said) and fingerprint(self._without_own(entry.message)) != said
+        is_part = bool(said) and fingerprint(self.without_own(entry.message)) != said
         return is_part or self._engine.history.is_folded(entry.index)
 
     @property

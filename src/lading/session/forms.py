@@ -134,18 +134,17 @@ def _drop_earlier_reasoning(given: Message, entry: Entry, history: History) -> M
     if given.role != "assistant" or not any(isinstance(part, Reasoning) for part in given.parts):
         return given
     before = takewhile(lambda at: history.entries[at].known_as == "", range(entry.index - 1, -1, -1))
-    earlier = {_identify(part) for at in before for part in history.entries[at].message.parts}
-    earlier -= {"", *map(_identify, entry.message.parts)}
-    kept = tuple(part for part in given.parts if _identify(part) not in earlier)
+    earlier = {one for at in before for part in history.entries[at].message.parts for one in _identify(part)}
+    earlier -= {one for part in entry.message.parts for one in _identify(part)}
+    kept = tuple(part for part in given.parts if earlier.isdisjoint(_identify(part)))
     return replace(given, parts=kept, template=entry.message.template) if len(kept) < len(given.parts) else given
 
 
-def _identify(part: Part) -> str:
-    """Return what tells reasoning from others: its id, what the provider checks, or its text. Empty: it is none."""
-    if not isinstance(part, Reasoning):
-        return ""
-    named = (part.template or {}).get("id")
-    return jsonbytes.dump(named).decode() if named else part.signature or part.data or part.text
+def _identify(part: Part) -> Iterator[str]:
+    """Yield what tells reasoning from others: its id and what the provider checks, which callers may leave out."""
+    if isinstance(part, Reasoning):
+        named = ((part.template or {}).get("id"), part.signature, part.data)
+        yield from map(str, [*filter(None, named)] or [part.text])
 
 
 def _encode(message: Message, wire: Wire, card: Card, *, marked: bool) -> dict[str, Any]:
