@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,8 +119,20 @@ def say(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
+def amend(answer: list[Any], number: int) -> list[Any]:
+    """An answer in words of the caller, with the same calls for other files."""
+    text = re.sub(r"Answer \d+\.", f"Amended {number}.", json.dumps(answer))
+    amended: list[Any] = json.loads(re.sub(r"\bf\d+\b", f"g{number}", text))
+    for item in amended:
+        if item.get("type") == "message":
+            del item["id"]
+    return amended
+
+
 MOVES = st.tuples(
-    st.sampled_from(["on", "on", "again", "edit"]), st.integers(0, 20), st.lists(st.integers(0, 3), max_size=3)
+    st.sampled_from(["on", "on", "again", "edit", "amend"]),
+    st.integers(0, 20),
+    st.lists(st.integers(0, 3), max_size=3),
 )
 
 
@@ -139,6 +152,18 @@ MOVES = st.tuples(
 )
 @example(  # A version that was left for another one is taken up again.
     wire="anthropic", is_named=True, restarts=0, moves=[("on", 0, []), ("on", 0, [2]), ("on", 1, []), ("on", 1, [])]
+)
+@example(  # The newest reply is edited, and edited again.
+    wire="openai_responses",
+    is_named=True,
+    restarts=0,
+    moves=[("on", 0, []), ("on", 0, [3]), ("amend", 0, []), ("amend", 1, []), ("on", 0, [])],
+)
+@example(  # An older reply is edited, and what followed is left.
+    wire="openai_responses",
+    is_named=False,
+    restarts=4,
+    moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("amend", 2, []), ("on", 0, [])],
 )
 @example(  # Two conversations share as much; one of them has the reply that is taken up again.
     wire="openai_chat",
@@ -167,11 +192,13 @@ def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
                 caller.client.close()
                 caller = Caller.start(provider, wire, folder, is_named=is_named)
             of = versions[-1 - place % len(versions)]
+            said = [say(f"Question {number}.")] if is_answered(of.items) else []
             if move == "on" or not of.asked:
-                items, before = (
-                    [*of.items, *([say(f"Question {number}.")] if is_answered(of.items) else [])],
-                    of.hidden,
-                )
+                items, before = [*of.items, *said], of.hidden
+            elif move == "amend":
+                answer = amend(of.items[len(of.asked) :], number)
+                # A text alone may be another answer, with nothing restored for it.
+                items, before = [*of.asked, *answer, *said], of.hidden_before if said else of.hidden
             else:
                 newest = of.asked[-1] if move == "again" else say(f"Edit {number}.")
                 items, before = [*of.asked[:-1], newest], of.hidden_before
@@ -182,7 +209,7 @@ def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
             assert provider.violations == []
             found = find_restores(sent_items(provider.requests[first]))
             # An answer may keep what was read for another answer to the same question.
-            others = (version.hidden for version in versions if version.asked == items[: len(version.asked)])
+            others = (one.hidden for one in versions if one.asked and one.asked == items[: len(one.asked)])
             assert before <= found <= before.union(*others)
             issued = (find_restores(json.loads(answer.raw)) for answer in provider.answers[first:])
             versions.append(Version([*items, *answer], items, frozenset(found.union(*issued)), before))
@@ -293,5 +320,29 @@ def test_a_reply_with_a_hidden_call_beside_another_one_may_be_edited_at_its_plac
         assert "[redacted]" in str(said)
         assert "Answer 2." not in str(said)
         assert len(caller.client.lading.sessions) == 1
+        assert provider.violations == []
+        caller.client.close()
+
+
+@pytest.mark.parametrize("later", [0, 2], ids=["newest", "older"])
+@pytest.mark.parametrize("is_named", [False, True], ids=["unnamed", "named"])
+@pytest.mark.parametrize("wire", TOOLS)
+def test_the_first_reply_is_edited_with_its_hidden_call_kept(
+    wire: str, is_named: bool, later: int, tmp_path: Path
+) -> None:
+    model, asked = Model(), [say("Question.")]
+    with StrictProvider(model) as provider:
+        caller = Caller.start(provider, wire, tmp_path, is_named=is_named)
+        model.plan = [3]
+        answer = caller.ask(asked)
+        (hidden,) = find_restores(json.loads(provider.answers[0].raw))
+        items = [*asked, *answer]
+        for _ in range(later):
+            model.plan = [1]
+            items += caller.ask(items)
+        caller.ask([*asked, *amend(answer, 0)])
+        sent = sent_items(provider.requests[-1])
+        assert find_restores(sent) == {hidden}
+        assert "Amended 0." in str(sent)
         assert provider.violations == []
         caller.client.close()

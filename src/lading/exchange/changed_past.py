@@ -51,10 +51,16 @@ def _count_changed(
             if not may_change(entry, message):
                 break
         elif message.role == "assistant":
-            is_only = any(is_named(call.id) and len(call.id) >= _LEAST_ID_CHARS for call in message.calls)
-            said += 2 if is_only else named
+            said += 2 if list_unique_calls(message) else named
             end = at + 1
     return end if said > 1 else 0
+
+
+def list_unique_calls(reply: Message) -> tuple[str, ...]:
+    """List the ids of a reply's calls, which an edit of its text or arguments has as well; none if other replies
+    may have the same."""
+    calls = tuple(call.id for call in reply.calls)
+    return calls if any(is_named(one) and len(one) >= _LEAST_ID_CHARS for one in calls) else ()
 
 
 def _is_same_place(known: Message, given: Message) -> bool:

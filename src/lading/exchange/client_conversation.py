@@ -32,7 +32,7 @@ class ClientConversation:
         self._given = b""  # Digests of the messages of the last request, after its opening system messages.
         self._runs: Sequence[Run] = ()  # Those of them that the log has as others.
         self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
-        self._withdrawn = WithdrawnReplies(session)
+        self.withdrawn = WithdrawnReplies(session)
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
         self._tools_given: Any = None
         self._tools: tuple[Tool, ...] = ()
@@ -74,13 +74,6 @@ class ClientConversation:
         """Count the messages at the start that a history shares with this conversation, up to its last reply."""
         matched = self._match(history)
         return min(matched.position, history.regrouped.get(self, history).find_last_reply()) if matched else 0
-
-    def has_withdrawn(self, history: RequestHistory, position: int) -> bool:
-        """Whether the history goes on from a position with a reply that was withdrawn here."""
-        return any(
-            self._withdrawn.find(known_as)
-            for _, known_as in history.regrouped.get(self, history).read(position)[:2]
-        )
 
     def find_change(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position from which on a history is new, though it differs from this conversation: only its
@@ -146,7 +139,7 @@ class ClientConversation:
         self._settled = max(self._settled, len(session.known) if new else 0)
         issued = set[str]()
         if any(message.role == "assistant" for message, _ in new):
-            new, issued = self._withdrawn.bring_back(new)
+            new, issued = self.withdrawn.bring_back(new)
         messages = [message for message, _ in new]
         session.extend(messages, known_as=[known_as for _, known_as in new], stored=False, issued=issued)
         self.opening, self._given, self._runs = history.opening, history.digests, history.runs

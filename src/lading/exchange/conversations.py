@@ -229,7 +229,9 @@ class Conversations:
         if begun := self._begin_session(request, parent):
             if name and begun.name != name:
                 self.report(Forked(name, begun.name))
-            return self._take(ClientConversation(begun, history.opening.head), request)
+            conversation = ClientConversation(begun, history.opening.head)
+            edited = conversation.find_divergence(history, named=True) if parent and parent.has_edit else None
+            return self._take(conversation, request, position=edited)
         return None
 
     def _find_parent(self, request: ConversationRequest, tried: list[ClientConversation]) -> Branch | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
+from lading.exchange.changed_past import list_unique_calls
 from lading.exchange.history import FingerprintedMessage
 from lading.exchange.wrapping import SharedSession
 from lading.history.log import Edit, Entry
@@ -29,13 +30,14 @@ class WithdrawnReplies:
     def __init__(self, session: SharedSession) -> None:
         self._session = session
         self._replies: dict[str, WithdrawnReply] = {}  # By fingerprint; the newest of equal ones.
+        self._by_calls: dict[tuple[str, ...], WithdrawnReply] = {}
         self._withdrawn: set[int] = set()
         self._edits_read = 0
 
-    def find(self, known_as: str) -> WithdrawnReply | None:
-        """Return the withdrawn reply of a fingerprint; None if there is none."""
+    def find(self, message: Message, known_as: str) -> WithdrawnReply | None:
+        """Return the withdrawn reply that a message of this fingerprint is, or is an edit of; None: of none."""
         self._read_new_edits()
-        return self._replies.get(known_as)
+        return self._replies.get(known_as) or self._by_calls.get(list_unique_calls(message))
 
     def bring_back(self, new: Sequence[FingerprintedMessage]) -> tuple[list[FingerprintedMessage], set[str]]:
         """Return new messages of the caller's history with the hidden ones of withdrawn replies among them, whose
@@ -44,12 +46,12 @@ class WithdrawnReplies:
             self._hide_unseen(new[0][0])
         messages, issued = list[FingerprintedMessage](), set[str]()
         for at, (message, known_as) in enumerate(new):
-            found = self.find(known_as) if message.role == "assistant" else None
-            if found is None:
+            found = self.find(message, known_as) if message.role == "assistant" else None
+            form = self._session.reform(message, found.reply) if found else None
+            if found is None or (form is None and found.reply.known_as != known_as):
                 messages.append((message, known_as))
                 continue
             shown = [] if at else self._keep_hidden(found)
-            form = self._session.reform(message, found.reply)
             messages += [(one.message, "") for one in found.before if one.message not in shown]
             messages.append((form or found.reply.message, known_as))
             messages += [(one.message, "") for one in found.after]
@@ -90,7 +92,10 @@ class WithdrawnReplies:
         edits = self._session.edits
         for edit in edits[self._edits_read :]:
             if edit.withdraws:
-                self._replies |= {one.reply.known_as or "": one for one in self._find_replies(edit)}
+                for one in self._find_replies(edit):
+                    self._replies[one.reply.known_as or ""] = one
+                    self._by_calls[list_unique_calls(self._session.without_own(one.reply.message))] = one
+                self._by_calls.pop((), None)
                 self._withdrawn |= {*range(edit.first, edit.last + 1)}
         self._edits_read = len(edits)
 

@@ -9,6 +9,7 @@ from operator import not_
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
@@ -97,6 +98,7 @@ class SharedSession(Session):
     def start_from(self, other: SharedSession) -> None:
         """Start from another session whose first messages this one has."""
         self._engine.start_as_copy(other._engine)
+        self._own_tools = replace(self._own_tools, names=other._own_tools.names)
 
     @property
     def step_state(self) -> StepState | None:
