@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lading.addresses import RESTORE
 from lading.clients import wrap
+from lading.events import UsageDoubted
 from lading.testing import Request, Say, Seen, StrictProvider, Use
 from tests.clients.agents import MODELS, anthropic_client, openai_client
 from tests.examples import share_of_examples
@@ -60,6 +61,8 @@ class Caller:
     def __init__(self, client: Any, wire: str, *, is_named: bool) -> None:
         self.client, self.wire = client, wire
         self.asked = client.lading.session("tree") if is_named else client
+        self.doubts: list[UsageDoubted] = []
+        client.lading.subscribe(UsageDoubted, self.doubts.append)
 
     @classmethod
     def start(cls, provider: StrictProvider, wire: str, folder: Path, *, is_named: bool) -> Caller:
@@ -207,6 +210,7 @@ def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
             first = len(provider.requests)
             answer = caller.ask(items)
             assert provider.violations == []
+            assert caller.doubts == []
             found = find_restores(sent_items(provider.requests[first]))
             # An answer may keep what was read for another answer to the same question.
             others = (one.hidden for one in versions if one.asked and one.asked == items[: len(one.asked)])

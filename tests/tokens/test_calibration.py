@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bench.calibration import compute_margin
 from lading.tokens.affine import Factors
 from lading.tokens.calibration import RUN, WINDOW, Calibration
-from lading.tokens.plausibility import MOST_TOKENS, RequestCount
+from lading.tokens.plausibility import EXACT, MOST_TOKENS, UNSENT, PlausibleShares, RequestCount
 
 ANY = st.integers(-(10**30), 10**30)
 SIZES = st.lists(st.integers(0, 40).flatmap(lambda bits: st.integers(1, 1 << bits)), max_size=30)
@@ -279,3 +279,14 @@ def test_it_stays_small() -> None:
     known = _grown(200, start=_repacked(200, start=Calibration("anthropic", "claude-sonnet-4-5-20250929")))
     assert len(known.kept_residuals) == len(known.repacked_residuals) == WINDOW
     assert len(msgspec.json.encode(known)) < 600
+
+
+@pytest.mark.parametrize("floor", [EXACT, UNSENT])
+def test_a_request_that_is_sent_again_is_believed_with_the_same_report_and_no_other(floor: PlausibleShares) -> None:
+    counted = RequestCount(20_000, 40)
+    calibration = Calibration().learn(counted, 19_800, kept=False)
+    believed = [
+        calibration.is_plausible(counted, tokens, kept=True, floor=floor, tools_tokens=0)
+        for tokens in (19_800, 19_840, 25_000)
+    ]
+    assert believed == [True, True, False]

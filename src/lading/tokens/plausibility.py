@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from msgspec import Struct
 
 MOST_TOKENS = 1 << 40
@@ -68,7 +66,7 @@ EXACT = PlausibleShares(0.95, 0.9)
 """The counter is the model's own tokenizer."""
 ESTIMATED = PlausibleShares(0.6, 0.2)
 """The counter is an estimate, which may be far off for a single text."""
-UNSENT = PlausibleShares(0.2, -1.0, math.inf)
+UNSENT = PlausibleShares(0.2, -1.0, MOST_TOKENS)
 """The history holds reasoning, any part of which the provider may drop or store."""
 
 
