@@ -24,7 +24,8 @@ from lading.wire.declarations import read_tools
 class ClientConversation:
     """One conversation of a client: its session and the digests of its last request."""
 
-    def __init__(self, session: SharedSession, head: str) -> None:
+    def __init__(self, session: SharedSession, head: str, *, parent: ClientConversation | None = None) -> None:
+        """``parent``: the conversation of which it is a copy."""
         self.session, self.head = session, head
         self.opening: Opening | None = None  # Of the last request.
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
@@ -32,7 +33,7 @@ class ClientConversation:
         self._given = b""  # Digests of the messages of the last request, after its opening system messages.
         self._runs: Sequence[Run] = ()  # Those of them that the log has as others.
         self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
-        self.withdrawn = WithdrawnReplies(session)
+        self.withdrawn: WithdrawnReplies = WithdrawnReplies(session, parent.withdrawn if parent else None)
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
         self._tools_given: Any = None
         self._tools: tuple[Tool, ...] = ()
@@ -108,14 +109,16 @@ class ClientConversation:
         return position >= self._settled or not self._has_other_answers(history, position)
 
     def _has_other_answers(self, history: RequestHistory, position: int) -> bool:
-        """Whether messages from a position on have other replies than the newest alone, or no reply, here."""
+        """Whether messages from a position on have other replies here than the newest alone, or none; the newest
+        may be in place of one that was withdrawn."""
         known = self.session.list_newest_known(len(self.session.known) - position)
         replies = [fingerprint_entry(one) for one in known if one.message.role == "assistant"]
         read = history.regrouped.get(self, history).read(position)
-        given = next((known_as for one, known_as in read if one.role == "assistant"), "")
+        given = next((one for one in read if one[0].role == "assistant"), None)
         if known and not replies:
             return False
-        return replies != [given] or fingerprint_entry(known[-1]) != given
+        is_newest = len(replies) == 1 and replies == [fingerprint_entry(known[-1])]
+        return not is_newest or given is None or (given[1] != replies[0] and not self.withdrawn.find(*given))
 
     def withdraw(self, history: RequestHistory, position: int) -> bool:
         """Remove the messages from a position of ``find_divergence``; False if one edit covers both sides of it."""
@@ -140,6 +143,7 @@ class ClientConversation:
         issued = set[str]()
         if any(message.role == "assistant" for message, _ in new):
             new, issued = self.withdrawn.bring_back(new)
+        self.withdrawn.copied = None
         messages = [message for message, _ in new]
         session.extend(messages, known_as=[known_as for _, known_as in new], stored=False, issued=issued)
         self.opening, self._given, self._runs = history.opening, history.digests, history.runs

@@ -203,13 +203,18 @@ class Conversations:
                 if conversation.find_continuation(history, answered=True) is not None:
                     return self._take(self._reopen_stale(conversation, request), request)
             found = [one.find_change(history, named=bool(name)) for one in tried]
-            diverging = [(position, at) for at, position in enumerate(found) if position is not None]
+            diverging = [
+                (Branch(tried[at], position).compute_rank(history), at)
+                for at, position in enumerate(found)
+                if position is not None
+            ]
             parent = self._find_parent(request, tried) if diverging else None
-            for position, at in sorted(diverging, key=lambda one: -one[0]):  # What shares most is what was changed.
-                if parent and parent.position > position:
+            # What shares most is what was changed.
+            for rank, at in sorted(diverging, key=lambda one: one[0], reverse=True):
+                if parent and parent.compute_rank(history) > rank:
                     break
                 tried[at] = self._reopen_stale(tried[at], request)
-                if taken := self._take(tried[at], request, position=position):
+                if taken := self._take(tried[at], request, position=rank[0]):
                     return taken
             # Last: a conversation without a reply is the start of many histories.
             for conversation in tried:
@@ -229,9 +234,8 @@ class Conversations:
         if begun := self._begin_session(request, parent):
             if name and begun.name != name:
                 self.report(Forked(name, begun.name))
-            conversation = ClientConversation(begun, history.opening.head)
-            edited = conversation.find_divergence(history, named=True) if parent and parent.has_edit else None
-            return self._take(conversation, request, position=edited)
+            of = parent.conversation if parent else None
+            return self._take(ClientConversation(begun, history.opening.head, parent=of), request)
         return None
 
     def _find_parent(self, request: ConversationRequest, tried: list[ClientConversation]) -> Branch | None:

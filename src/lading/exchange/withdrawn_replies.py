@@ -9,14 +9,15 @@ from typing import NamedTuple
 from lading.exchange.changed_past import list_unique_calls
 from lading.exchange.history import FingerprintedMessage
 from lading.exchange.wrapping import SharedSession
-from lading.history.log import Edit, Entry
+from lading.history.log import Entry
 from lading.messages import Message
 from lading.session.matching import fingerprint
 
 
-class WithdrawnReply(NamedTuple):
-    """A withdrawn reply with the hidden messages beside it."""
+class KnownReply(NamedTuple):
+    """A reply in the log of a session, with the hidden messages beside it."""
 
+    session: SharedSession
     before: Sequence[Entry]
     """Replies before it whose only calls were hidden, and their results."""
     reply: Entry
@@ -24,39 +25,71 @@ class WithdrawnReply(NamedTuple):
     """Results of the hidden calls in it."""
 
 
+class KnownReplies:
+    """Known replies, the newest of equal ones."""
+
+    def __init__(self) -> None:
+        self._by_fingerprint: dict[str, KnownReply] = {}
+        self._by_calls: dict[tuple[str, ...], KnownReply] = {}
+
+    def add(self, known: KnownReply) -> None:
+        """Add a reply."""
+        self._by_fingerprint[known.reply.known_as or ""] = known
+        if calls := list_unique_calls(known.session.without_own(known.reply.message)):
+            self._by_calls[calls] = known
+
+    def find(self, message: Message, known_as: str) -> KnownReply | None:
+        """Return the reply that a message of this fingerprint is, or is an edit of; None: of none."""
+        return self._by_fingerprint.get(known_as) or self._by_calls.get(list_unique_calls(message))
+
+
 class WithdrawnReplies:
     """The withdrawn replies of a session. Each edit is read once."""
 
-    def __init__(self, session: SharedSession) -> None:
-        self._session = session
-        self._replies: dict[str, WithdrawnReply] = {}  # By fingerprint; the newest of equal ones.
-        self._by_calls: dict[tuple[str, ...], WithdrawnReply] = {}
+    def __init__(self, session: SharedSession, copied: WithdrawnReplies | None) -> None:
+        """``copied``: those of the session of which this one is a copy, for its first request."""
+        self._session, self.copied = session, copied
+        self._replies = KnownReplies()
         self._withdrawn: set[int] = set()
         self._edits_read = 0
 
-    def find(self, message: Message, known_as: str) -> WithdrawnReply | None:
+    def find(self, message: Message, known_as: str) -> KnownReply | None:
         """Return the withdrawn reply that a message of this fingerprint is, or is an edit of; None: of none."""
         self._read_new_edits()
-        return self._replies.get(known_as) or self._by_calls.get(list_unique_calls(message))
+        return self._replies.find(message, known_as)
 
     def bring_back(self, new: Sequence[FingerprintedMessage]) -> tuple[list[FingerprintedMessage], set[str]]:
-        """Return new messages of the caller's history with the hidden ones of withdrawn replies among them, whose
-        fingerprint is empty, and the fingerprints of those that are as the provider gave them."""
+        """Return new messages of the caller's history with the hidden ones of withdrawn replies among them, and of
+        replies behind what was copied, whose fingerprint is empty, and the fingerprints of those that are as the
+        provider gave them."""
         if new[0][0].role == "assistant":
             self._hide_unseen(new[0][0])
+        kept = self.copied.list_kept(0) if self.copied else KnownReplies()
         messages, issued = list[FingerprintedMessage](), set[str]()
         for at, (message, known_as) in enumerate(new):
-            found = self.find(message, known_as) if message.role == "assistant" else None
-            form = self._session.reform(message, found.reply) if found else None
+            found = None
+            if message.role == "assistant":
+                found = self.find(message, known_as) or kept.find(message, known_as)
+                found = found or (self.copied.find(message, known_as) if self.copied else None)
+            form = found.session.reform(message, found.reply) if found else None
             if found is None or (form is None and found.reply.known_as != known_as):
                 messages.append((message, known_as))
                 continue
             shown = [] if at else self._keep_hidden(found)
+            form = form or found.session.find_form(found.reply)
             messages += [(one.message, "") for one in found.before if one.message not in shown]
-            messages.append((form or found.reply.message, known_as))
+            messages.append((form, known_as))
             messages += [(one.message, "") for one in found.after]
-            issued |= {""} if form else {"", known_as}
+            issued |= {"", known_as} if form is found.reply.message else {""}
         return messages, issued
+
+    def list_kept(self, since: int) -> KnownReplies:
+        """List the replies from an entry on that are not withdrawn."""
+        self._read_new_edits()
+        known = KnownReplies()
+        for one in self._find_replies(since, len(self._session.entries) - 1):
+            known.add(one)
+        return known
 
     def _hide_unseen(self, given: Message) -> None:
         """Hide the replies at the end that the caller was not to see, but has in this answer: it got their text as
@@ -79,7 +112,7 @@ class WithdrawnReplies:
                 session.hide(entry)
                 return
 
-    def _keep_hidden(self, returned: WithdrawnReply) -> list[Message]:
+    def _keep_hidden(self, returned: KnownReply) -> list[Message]:
         """Return the hidden messages at the end, which are of the last answer; first hide those of another one than
         the reply that returns."""
         hidden = [*self._find_hidden(len(self._session.entries))]
@@ -92,23 +125,21 @@ class WithdrawnReplies:
         edits = self._session.edits
         for edit in edits[self._edits_read :]:
             if edit.withdraws:
-                for one in self._find_replies(edit):
-                    self._replies[one.reply.known_as or ""] = one
-                    self._by_calls[list_unique_calls(self._session.without_own(one.reply.message))] = one
-                self._by_calls.pop((), None)
+                for one in self._find_replies(edit.first, edit.last):
+                    self._replies.add(one)
                 self._withdrawn |= {*range(edit.first, edit.last + 1)}
         self._edits_read = len(edits)
 
-    def _find_replies(self, edit: Edit) -> Iterator[WithdrawnReply]:
-        """Find the replies that an edit withdraws."""
+    def _find_replies(self, first: int, last: int) -> Iterator[KnownReply]:
+        """Find the replies from an entry to another that were not withdrawn before."""
         entries = self._session.entries
-        for reply in entries[edit.first : edit.last + 1]:
+        for reply in entries[first : last + 1]:
             if reply.index in self._withdrawn or reply.message.role != "assistant" or not reply.known_as:
                 continue
             before = dropwhile(_is_result, reversed([*self._find_hidden(reply.index)]))
-            later = (entries[at] for at in range(reply.index + 1, edit.last + 1) if at not in self._withdrawn)
+            later = (entries[at] for at in range(reply.index + 1, last + 1) if at not in self._withdrawn)
             after = takewhile(lambda one: one.known_as == "" and _is_result(one), later)
-            yield WithdrawnReply([*before], reply, [*after])
+            yield KnownReply(self._session, [*before], reply, [*after])
 
     def _find_hidden(self, end: int) -> Iterator[Entry]:
         """Find the hidden messages right before an entry, newest first."""

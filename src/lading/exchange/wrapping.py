@@ -9,7 +9,6 @@ from operator import not_
 from typing import TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
@@ -98,7 +97,6 @@ class SharedSession(Session):
     def start_from(self, other: SharedSession) -> None:
         """Start from another session whose first messages this one has."""
         self._engine.start_as_copy(other._engine)
-        self._own_tools = replace(self._own_tools, names=other._own_tools.names)
 
     @property
     def step_state(self) -> StepState | None:
@@ -115,6 +113,10 @@ class SharedSession(Session):
         history, card = self._engine.history, self.settings.card
         found = find_reformed([given], [reply], history=history, wire=self.wire, card=card)
         return next((message for _, message in found), None)
+
+    def find_form(self, entry: Entry) -> Message:
+        """Return the message of an entry in the caller's newest form."""
+        return self._engine.history.find_form(entry)
 
     def list_newest_known(self, last: int) -> list[Entry]:
         """List the ``last`` newest entries that the caller knows."""
