@@ -66,7 +66,9 @@ def find_parent(request: ConversationRequest, known: Iterable[ClientConversation
         if one.session.wire == request.wire and is_fork_name(one.session.name, request.name or one.default_name)
     )
     shared = [one for one in alike if one.position > len(history.opening.leading)]
-    found = max(shared, key=lambda one: one.compute_rank(history), default=None)
+    most = max((one.position for one in shared), default=0)
+    nearest = (one for one in shared if one.position == most)
+    found = max(nearest, key=lambda one: one.compute_rank(history), default=None)
     if found is None or history.has_reply_before(found.position):
         return found
     # Another conversation may have equal replies, but no equal calls.
