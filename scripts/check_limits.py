@@ -47,7 +47,7 @@ LINE_STATE = 13
 LINE_LINES = {"session": 9_030, "client": 12_500}
 """Limits of what one warm request passes (``bench/line.py``)."""
 LOWER_FLOORS_LINES = 50_180
-SOURCE_LINES = 71_480
+SOURCE_LINES = 71_560
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

@@ -135,7 +135,7 @@ def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
             said = [say(f"Question {number}.")] if is_answered(of.items) else []
             if move == "on" or not of.asked:
                 items, before = [*of.items, *said], of.hidden
-            elif move == "amend":
+            elif move == "amend" and len(of.asked) > 1:  # Whose text it is, nothing before the first reply tells.
                 answer = amend(of.items[len(of.asked) :], number)
                 # A text alone may be another answer, with nothing restored for it.
                 items, before = [*of.asked, *answer, *said], of.hidden_before if said else of.hidden

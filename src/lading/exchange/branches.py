@@ -32,7 +32,7 @@ class Branch(NamedTuple):
         a reply of the conversation, also a withdrawn or edited one."""
         kept = self.conversation.withdrawn.list_kept(self._find_end())
         found = (
-            self.conversation.withdrawn.find(message, known_as) or kept.find(message, known_as)
+            self.conversation.withdrawn.has(message, known_as) or kept.has(message, known_as)
             for message, known_as in self.read_next(history)[:2]
             if message.role == "assistant"
         )

@@ -27,7 +27,7 @@ def skip_changed(history: RequestHistory, session: SharedSession, *, at: int, na
     given = history.read(leading)[at - leading :]
 
     def may_change(entry: Entry, message: Message) -> bool:
-        return not session.is_fixed(entry) and _is_same_place(session.without_own(entry.message), message)
+        return not session.is_fixed(entry) and is_same_place(session.without_own(entry.message), message)
 
     skipped = _count_changed(known, session.known[at:], given=given, may_change=may_change, named=named)
     rest = [known_as for _, known_as in given[skipped:]]
@@ -63,7 +63,7 @@ def list_unique_calls(reply: Message) -> tuple[str, ...]:
     return calls if any(is_named(one) and len(one) >= _LEAST_ID_CHARS for one in calls) else ()
 
 
-def _is_same_place(known: Message, given: Message) -> bool:
+def is_same_place(known: Message, given: Message) -> bool:
     """Whether a message may be another version of a known one: it has the same calls, or answers the same."""
     pairs = [
         *((call.id, one.id) for call, one in zip(known.calls, given.calls, strict=False)),

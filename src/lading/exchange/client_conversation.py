@@ -118,7 +118,7 @@ class ClientConversation:
         if known and not replies:
             return False
         is_newest = len(replies) == 1 and replies == [fingerprint_entry(known[-1])]
-        return not is_newest or given is None or (given[1] != replies[0] and not self.withdrawn.find(*given))
+        return not is_newest or given is None or (given[1] != replies[0] and not self.withdrawn.has(*given))
 
     def withdraw(self, history: RequestHistory, position: int) -> bool:
         """Remove the messages from a position of ``find_divergence``; False if one edit covers both sides of it."""

@@ -4,43 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import dropwhile, takewhile
-from typing import NamedTuple
 
-from lading.exchange.changed_past import list_unique_calls
 from lading.exchange.history import FingerprintedMessage
+from lading.exchange.known_replies import Asked, KnownReplies, KnownReply, read_asked
 from lading.exchange.wrapping import SharedSession
 from lading.history.log import Entry
 from lading.messages import Message
-from lading.session.matching import fingerprint
-
-
-class KnownReply(NamedTuple):
-    """A reply in the log of a session, with the hidden messages beside it."""
-
-    session: SharedSession
-    before: Sequence[Entry]
-    """Replies before it whose only calls were hidden, and their results."""
-    reply: Entry
-    after: Sequence[Entry]
-    """Results of the hidden calls in it."""
-
-
-class KnownReplies:
-    """Known replies, the newest of equal ones."""
-
-    def __init__(self) -> None:
-        self._by_fingerprint: dict[str, KnownReply] = {}
-        self._by_calls: dict[tuple[str, ...], KnownReply] = {}
-
-    def add(self, known: KnownReply) -> None:
-        """Add a reply."""
-        self._by_fingerprint[known.reply.known_as or ""] = known
-        if calls := list_unique_calls(known.session.without_own(known.reply.message)):
-            self._by_calls[calls] = known
-
-    def find(self, message: Message, known_as: str) -> KnownReply | None:
-        """Return the reply that a message of this fingerprint is, or is an edit of; None: of none."""
-        return self._by_fingerprint.get(known_as) or self._by_calls.get(list_unique_calls(message))
+from lading.session.matching import fingerprint, fingerprint_entry
 
 
 class WithdrawnReplies:
@@ -53,10 +23,15 @@ class WithdrawnReplies:
         self._withdrawn: set[int] = set()
         self._edits_read = 0
 
-    def find(self, message: Message, known_as: str) -> KnownReply | None:
+    def has(self, message: Message, known_as: str) -> bool:
+        """Whether a reply like this message of this fingerprint was withdrawn, or one of which it is an edit."""
+        self._read_new_edits()
+        return self._replies.has(message, known_as)
+
+    def find(self, message: Message, known_as: str, *, asked: Asked) -> KnownReply | None:
         """Return the withdrawn reply that a message of this fingerprint is, or is an edit of; None: of none."""
         self._read_new_edits()
-        return self._replies.find(message, known_as)
+        return self._replies.find(message, known_as, asked=asked)
 
     def bring_back(self, new: Sequence[FingerprintedMessage]) -> tuple[list[FingerprintedMessage], set[str]]:
         """Return new messages of the caller's history with the hidden ones of withdrawn replies among them, and of
@@ -66,11 +41,16 @@ class WithdrawnReplies:
             self._hide_unseen(new[0][0])
         kept = self.copied.list_kept(0) if self.copied else KnownReplies()
         messages, issued = list[FingerprintedMessage](), set[str]()
+        asked = self._read_asked()
         for at, (message, known_as) in enumerate(new):
-            found = None
-            if message.role == "assistant":
-                found = self.find(message, known_as) or kept.find(message, known_as)
-                found = found or (self.copied.find(message, known_as) if self.copied else None)
+            if message.role != "assistant":
+                messages.append((message, known_as))
+                asked.messages.append((message, known_as))
+                continue
+            found = self.find(message, known_as, asked=asked) or kept.find(message, known_as, asked=asked)
+            if found is None and self.copied:
+                found = self.copied.find(message, known_as, asked=asked)
+            asked = Asked(found.reply.index if found else None, [])
             form = found.session.reform(message, found.reply) if found else None
             if found is None or (form is None and found.reply.known_as != known_as):
                 messages.append((message, known_as))
@@ -82,6 +62,14 @@ class WithdrawnReplies:
             messages += [(one.message, "") for one in found.after]
             issued |= {"", known_as} if form is found.reply.message else {""}
         return messages, issued
+
+    def _read_asked(self) -> Asked:
+        """Read what the next message of the caller follows."""
+        self._read_new_edits()
+        entries = self._session.entries
+        earlier = (one for one in reversed(entries) if one.index not in self._withdrawn)
+        previous, messages = read_asked(earlier)
+        return Asked(previous, [(one.message, fingerprint_entry(one)) for one in messages])
 
     def list_kept(self, since: int) -> KnownReplies:
         """List the replies from an entry on that are not withdrawn."""
@@ -139,7 +127,8 @@ class WithdrawnReplies:
             before = dropwhile(_is_result, reversed([*self._find_hidden(reply.index)]))
             later = (entries[at] for at in range(reply.index + 1, last + 1) if at not in self._withdrawn)
             after = takewhile(lambda one: one.known_as == "" and _is_result(one), later)
-            yield KnownReply(self._session, [*before], reply, [*after])
+            earlier = (entries[at] for at in range(reply.index - 1, -1, -1) if at not in self._withdrawn)
+            yield KnownReply(self._session, [*before], reply, [*after], *read_asked(earlier))
 
     def _find_hidden(self, end: int) -> Iterator[Entry]:
         """Find the hidden messages right before an entry, newest first."""
