@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from lading.addresses import RESTORE
+from lading.exchange.changed_past import list_unique_calls
+from lading.exchange.known_replies import Asked, KnownReply
+from lading.exchange.wrapping import SharedSession
+from lading.history.log import Entry
+from lading.messages import Message, Text, ToolCall, ToolResult, user_text
+from lading.session.matching import fingerprint
 from lading.testing import Say, Seen, StrictProvider, Use
 from tests.clients.trees import TOOLS, Caller, find_restores, is_answered, say, sent_items
 
@@ -108,3 +114,44 @@ def test_one_of_equal_replies_has_the_hidden_call_in_a_copy(wire: str, is_named:
         assert find_restores(json.loads(said)) <= {*issued}
         assert provider.violations == []
         caller.client.close()
+
+
+@pytest.mark.parametrize(
+    ("calls", "are_unique"),
+    [
+        ([("call_a2e5c5062138bcefd60957ab", "read")], True),
+        ([("toolu_01a2e5c5062138bcefd609", "read"), ("2", "read")], True),
+        ([("functions.read_a_file_of_the_repository:0", "read_a_file_of_the_repository")], False),
+        ([("call_0", "read"), ("call_1", "read")], False),
+        ([], False),
+    ],
+)
+def test_calls_tell_a_reply_from_others_if_an_id_is_long_beside_the_name_of_its_tool(
+    calls: list[tuple[str, str]], are_unique: bool
+) -> None:
+    reply = Message("assistant", tuple(ToolCall(call, name, "{}") for call, name in calls))
+    assert list_unique_calls(reply) == (tuple(call for call, _ in calls) if are_unique else ())
+
+
+RESULT = Message("tool", (ToolResult("call_1", (Text("Passed."),)),))
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "is_same"),
+    [
+        (RESULT, RESULT, True),
+        (RESULT.with_parts((*RESULT.parts, Text("It is noon."))), RESULT, True),  # A reminder behind it.
+        (user_text("Go on.\nIt is noon."), user_text("Go on."), True),
+        (Message("tool", (ToolResult("call_1", (Text("Failed."),)),)), RESULT, False),
+        (user_text("Go on at noon."), user_text("Go on."), False),
+        (user_text("Where?"), user_text("When?"), False),
+    ],
+)
+def test_a_reply_answers_the_same_messages_and_reminders_for_its_request_alone(
+    known: Message, given: Message, is_same: bool
+) -> None:
+    reply, entry = Entry(3, Message("assistant", (Text("Done."),)), "", 1), Entry(2, known, "", 1)
+    of = KnownReply(cast(SharedSession, None), [], reply, [], 1, [entry])
+    asked = [(given, fingerprint(given))]
+    assert of.answers(Asked(1, asked)) is is_same
+    assert not of.answers(Asked(0, asked))

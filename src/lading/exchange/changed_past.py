@@ -15,7 +15,8 @@ from lading.messages import Message, is_named
 from lading.session.matching import count_shared
 
 _LEAST_ID_CHARS = 20
-"""Shorter ids of calls may be counted, and those of two conversations equal."""
+"""Shorter ids of calls may be counted, and those of two conversations equal. The tool's name does not count: some
+servers write ``functions.read_file:0``."""
 
 
 def skip_changed(history: RequestHistory, session: SharedSession, *, at: int, named: bool) -> int:
@@ -27,7 +28,7 @@ def skip_changed(history: RequestHistory, session: SharedSession, *, at: int, na
     given = history.read(leading)[at - leading :]
 
     def may_change(entry: Entry, message: Message) -> bool:
-        return not session.is_fixed(entry) and is_same_place(session.without_own(entry.message), message)
+        return not session.is_fixed(entry) and _is_same_place(session.without_own(entry.message), message)
 
     skipped = _count_changed(known, session.known[at:], given=given, may_change=may_change, named=named)
     rest = [known_as for _, known_as in given[skipped:]]
@@ -59,11 +60,11 @@ def _count_changed(
 def list_unique_calls(reply: Message) -> tuple[str, ...]:
     """List the ids of a reply's calls, which an edit of its text or arguments has as well; none if other replies
     may have the same."""
-    calls = tuple(call.id for call in reply.calls)
-    return calls if any(is_named(one) and len(one) >= _LEAST_ID_CHARS for one in calls) else ()
+    own_chars = [len(call.id.replace(call.name, "")) for call in reply.calls if is_named(call.id)]
+    return tuple(call.id for call in reply.calls) if max(own_chars, default=0) >= _LEAST_ID_CHARS else ()
 
 
-def is_same_place(known: Message, given: Message) -> bool:
+def _is_same_place(known: Message, given: Message) -> bool:
     """Whether a message may be another version of a known one: it has the same calls, or answers the same."""
     pairs = [
         *((call.id, one.id) for call, one in zip(known.calls, given.calls, strict=False)),

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from lading.exchange.changed_past import is_same_place, list_unique_calls
+from lading.exchange.changed_past import list_unique_calls
 from lading.exchange.history import FingerprintedMessage
 from lading.exchange.wrapping import SharedSession
 from lading.history.log import Entry
 from lading.messages import Message, Text
-from lading.session.matching import fingerprint_entry
+from lading.session.matching import fingerprint, fingerprint_entry
 
 
 class Asked(NamedTuple):
@@ -85,11 +85,10 @@ def read_asked(earlier: Iterable[Entry]) -> tuple[int, list[Entry]]:
 
 
 def _is_version(entry: Entry, message: Message, known_as: str) -> bool:
-    """Whether a message is the entry's, without text at its end for one request, or its results."""
+    """Whether a message is the entry's, or what is left of it without text at its end for one request."""
     known = entry.message
-    if fingerprint_entry(entry) == known_as:
+    start = known.with_parts(known.parts[: len(message.parts)])
+    if known_as in (fingerprint_entry(entry), fingerprint(start)):
         return True
-    if message.results:
-        return is_same_place(known, message)
     is_text = all(isinstance(part, Text) for part in (*known.parts, *message.parts))
     return is_text and known.role == message.role and known.text.startswith(f"{message.text}\n")
