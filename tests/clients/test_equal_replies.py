@@ -16,7 +16,7 @@ from lading.history.log import Entry
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from lading.session.matching import fingerprint
 from lading.testing import Say, Seen, StrictProvider, Use
-from tests.clients.trees import TOOLS, Caller, find_restores, is_answered, say, sent_items
+from tests.clients.trees import TOOLS, Caller, find_restores, say, sent_items
 
 SECRET = "The order number is 1111."
 
@@ -107,7 +107,6 @@ def test_one_of_equal_replies_has_the_hidden_call_in_a_copy(wire: str, is_named:
             items = converse(caller, items, f"Question {number}.")
         issued = [call for one in provider.answers for call in find_restores(json.loads(one.raw))]
         items.insert(2, say("A note."))
-        assert is_answered(items)
         caller.ask([*items, say("And?")])
         said = json.dumps(sent_items(provider.requests[-1]))
         assert all(said.count(f'"{call}"') in (0, 2) for call in issued)

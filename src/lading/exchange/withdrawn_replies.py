@@ -1,4 +1,7 @@
-"""Withdrawn replies that their caller goes back to: each returns with the calls that the caller did not see."""
+"""Replies that their caller gives again, withdrawn ones or those behind what a copy starts with.
+
+Each returns with the calls that the caller did not see.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,8 @@ class WithdrawnReplies:
         return self._replies.find(message, known_as, asked=asked)
 
     def bring_back(self, new: Sequence[FingerprintedMessage]) -> tuple[list[FingerprintedMessage], set[str]]:
-        """Return new messages of the caller's history with the hidden ones of withdrawn replies among them, and of
-        replies behind what was copied, whose fingerprint is empty, and the fingerprints of those that are as the
-        provider gave them."""
+        """Return new messages of the caller's history, with the hidden ones of known replies among them, whose
+        fingerprint is empty; and the fingerprints of those that are as the provider gave them."""
         if new[0][0].role == "assistant":
             self._hide_unseen(new[0][0])
         kept = self.copied.list_kept(0) if self.copied else KnownReplies()
