@@ -256,10 +256,13 @@ def test_what_is_cached_before_a_compaction_is_read_from_the_cache(
     marks_first: bool,
     restarts: bool,
 ) -> None:
-    """Also where the caller uses all four marks: one of two that move gives way for this request. After a restart
-    the ends of answered requests are known, and not the second mark of a request."""
+    """Also where the caller uses all four marks: one of two that move gives way for this request; where one moves,
+    rounds of more blocks than the provider looks back for are written anew, as for the caller's own client. After a
+    restart the ends of answered requests are known, and not the second mark of a request."""
     restarts = restarts and ends == 1
     in_system, in_tools = fields
+    if in_system and marks_first and ends == 1:
+        parallel = min(parallel, (LOOK_BACK - 1) // 2)
     marks_first = marks_first and not (ends == 2 and in_system)
     pattern = Pattern(ends, False, 0, False, in_system, in_tools, False, False)
     turns = 0

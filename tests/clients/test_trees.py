@@ -29,7 +29,7 @@ class Version(NamedTuple):
 
 
 MOVES = st.tuples(
-    st.sampled_from(["on", "on", "again", "edit", "amend"]),
+    st.sampled_from(["on", "on", "again", "edit", "amend", "fail"]),
     st.integers(0, 20),
     st.lists(st.integers(0, 3), max_size=3),
 )
@@ -41,6 +41,7 @@ MOVES = st.tuples(
     wire=st.sampled_from([*TOOLS]),
     is_named=st.booleans(),
     reminds=st.booleans(),
+    has_twin=st.booleans(),
     restarts=st.integers(0, 8),
     moves=st.lists(MOVES, min_size=3, max_size=12),
 )
@@ -48,6 +49,7 @@ MOVES = st.tuples(
     wire="openai_responses",
     is_named=False,
     reminds=False,
+    has_twin=False,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("edit", 2, []), ("edit", 2, [])],
 )
@@ -55,6 +57,7 @@ MOVES = st.tuples(
     wire="anthropic",
     is_named=True,
     reminds=False,
+    has_twin=False,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [2]), ("on", 1, []), ("on", 1, [])],
 )
@@ -62,6 +65,7 @@ MOVES = st.tuples(
     wire="openai_responses",
     is_named=True,
     reminds=True,
+    has_twin=False,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("again", 0, [3]), ("on", 1, [])],
 )
@@ -69,6 +73,7 @@ MOVES = st.tuples(
     wire="openai_responses",
     is_named=True,
     reminds=False,
+    has_twin=False,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("amend", 0, []), ("amend", 1, []), ("on", 0, [])],
 )
@@ -76,6 +81,7 @@ MOVES = st.tuples(
     wire="openai_responses",
     is_named=False,
     reminds=False,
+    has_twin=False,
     restarts=4,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("amend", 2, []), ("on", 0, [])],
 )
@@ -83,6 +89,7 @@ MOVES = st.tuples(
     wire="openai_chat",
     is_named=True,
     reminds=True,
+    has_twin=False,
     restarts=0,
     moves=[
         *[("on", 0, [1]), ("on", 0, [2]), ("on", 1, []), ("on", 0, []), ("on", 0, [])],
@@ -93,6 +100,7 @@ MOVES = st.tuples(
     wire="openai_chat",
     is_named=False,
     reminds=False,
+    has_twin=False,
     restarts=0,
     moves=[
         *[("on", 0, [1]), ("on", 0, [2]), ("on", 1, []), ("on", 0, []), ("on", 0, [])],
@@ -103,6 +111,7 @@ MOVES = st.tuples(
     wire="openai_chat",
     is_named=False,
     reminds=False,
+    has_twin=False,
     restarts=0,
     moves=[
         *[("again", 0, [1]), ("on", 0, [2]), ("on", 4, [1, 3]), ("edit", 0, [2, 3]), ("on", 12, [1, 3, 2])],
@@ -115,10 +124,38 @@ MOVES = st.tuples(
         ],
     ],
 )
+@example(  # Another answer to an older question is asked for in vain; then the newest question is edited.
+    wire="openai_responses",
+    is_named=True,
+    reminds=False,
+    has_twin=False,
+    restarts=0,
+    moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("fail", 2, []), ("edit", 0, [])],
+)
+@example(  # Another answer to an older question is asked for in vain; then a later question is edited.
+    wire="anthropic",
+    is_named=True,
+    reminds=False,
+    has_twin=False,
+    restarts=0,
+    moves=[
+        *[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("on", 0, [])],
+        *[("fail", 3, []), ("edit", 1, [])],
+    ],
+)
+@example(  # Another conversation has the same start and no more.
+    wire="openai_chat",
+    is_named=False,
+    reminds=False,
+    has_twin=True,
+    restarts=0,
+    moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("edit", 0, [])],
+)
 def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
     wire: str,
     is_named: bool,
     reminds: bool,
+    has_twin: bool,
     restarts: int,
     moves: list[Any],
     tmp_path_factory: pytest.TempPathFactory,
@@ -126,6 +163,9 @@ def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
     model, folder = Model(), tmp_path_factory.mktemp("store")
     with StrictProvider(model) as provider:
         caller = Caller.start(provider, wire, folder, is_named=is_named)
+        if has_twin:
+            caller.ask([say("Question 0.")])
+            model.said = 0
         versions = [Version([], [], "", frozenset(), frozenset())]
         for number, (move, place, plan) in enumerate(moves):
             if restarts and number % restarts == restarts - 1:
@@ -140,13 +180,17 @@ def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
                 # A text alone may be another answer, with nothing restored for it.
                 items, before = [*of.asked, *answer, *said], of.hidden_before if said else of.hidden
             else:
-                newest = of.asked[-1] if move == "again" else say(f"Edit {number}.")
+                newest = of.asked[-1] if move in ("again", "fail") else say(f"Edit {number}.")
                 items, before = [*of.asked[:-1], newest], of.hidden_before
             # Before the first answer there is nothing to restore.
             model.plan = [kind for kind in plan if len(items) > 1 or kind < 2]
-            first = len(provider.requests)
-            is_same = move == "again" and of.asked
+            is_same = move in ("again", "fail") and of.asked
             reminder = of.reminder if is_same else f"Reminder {number}." if reminds else ""
+            if move == "fail":
+                model.plan = [4]
+                caller.ask_in_vain(remind(items, reminder))
+                continue
+            first, answered = len(provider.requests), len(provider.answers)
             answer = caller.ask(remind(items, reminder))
             assert provider.violations == []
             assert caller.doubts == []
@@ -154,7 +198,7 @@ def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
             # An answer may keep what was read for another answer to the same question.
             others = (one.hidden for one in versions if one.asked and one.asked == items[: len(one.asked)])
             assert before <= found <= before.union(*others)
-            issued = (find_restores(json.loads(answer.raw)) for answer in provider.answers[first:])
+            issued = (find_restores(json.loads(answer.raw)) for answer in provider.answers[answered:])
             versions.append(Version([*items, *answer], items, reminder, frozenset(found.union(*issued)), before))
         caller.client.close()
 

@@ -7,6 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import anthropic
+import openai
+import pytest
+
 from lading.addresses import RESTORE
 from lading.clients import wrap
 from lading.events import UsageDoubted
@@ -24,15 +28,17 @@ TOOLS: dict[str, Any] = {
 
 class Model:
     """Answers with the replies that a plan wants, each in other words: 0 a text, 1 a call, 2 ``restore`` before
-    either, 3 ``restore`` beside a call."""
+    either, 3 ``restore`` beside a call, 4 none: the connection is closed."""
 
     def __init__(self, *, thinks: bool = True) -> None:
         self.plan: list[int] = []
         self.said, self.thinks = 0, thinks
 
     def __call__(self, _: Seen, /) -> Say:
-        self.said += 1
         kind = self.plan.pop(0) if self.plan else 0
+        if kind == 4:
+            raise ConnectionResetError
+        self.said += 1
         restore, read = Use(RESTORE, {"address": "#1"}), Use("read", {"path": f"f{self.said}"})
         calls = [(), (read,), (restore,), (restore, read)][kind]
         return Say(f"Answer {self.said}.", calls, thinking=f"Thought {self.said}." if self.thinks else "")
@@ -84,6 +90,11 @@ class Caller:
             message.to_dict(),
             *({"role": "tool", "tool_call_id": call, "content": f"{call}.{self.filler}"} for call in calls),
         ]
+
+    def ask_in_vain(self, items: list[Any]) -> None:
+        """Ask for a reply that does not come."""
+        with pytest.raises((anthropic.APIConnectionError, openai.APIConnectionError)):
+            self.ask(items)
 
 
 def find_restores(value: Any) -> set[str]:

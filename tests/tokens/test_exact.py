@@ -93,18 +93,20 @@ def test_a_long_text_of_words_is_cut_between_words_and_counts_the_same() -> None
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["a", "aB", "1", " ", "\n", "\t ", "中", "é", "!?", "😀", "word ", "3 x ", "'s "]),
+            st.sampled_from(
+                ["a", "aB", "1", " ", "\n", "\t ", "中", "é", "!?", "/", "_", "😀", "word ", "3 x ", "'s "]
+            ),
             st.integers(1, 40_000),
         ),
         min_size=1,
         max_size=6,
     )
 )
-def test_any_long_text_is_counted_in_pieces_to_within_two_tokens_a_piece(runs: list[tuple[str, int]]) -> None:
+def test_any_long_text_is_counted_in_pieces_to_within_five_tokens_a_cut(runs: list[tuple[str, int]]) -> None:
     text = "".join(piece * times for piece, times in runs)
     for vocabulary in (O200K, CL100K):
         whole = len(ids(vocabulary, text))
-        assert abs(vocabulary.count(text) - whole) <= 2 * (len(text) // (PIECE_CHARS - NEAR_CHARS))
+        assert abs(vocabulary.count(text) - whole) <= 5 * (len(text) // (PIECE_CHARS - NEAR_CHARS))
 
 
 @pytest.mark.parametrize("letter", quick_first(["a", " ", "\n", "!", "中", "1"], 2))

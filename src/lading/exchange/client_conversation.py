@@ -64,12 +64,12 @@ class ClientConversation:
 
     def find_continuation(self, history: RequestHistory, *, answered: bool = False) -> int | None:
         """Return the position of the first new message; None if the history does not continue this conversation.
-        ``answered``: nor if the history has replies and this conversation has none."""
+        ``answered``: nor if the history has replies that this conversation has not."""
         matched = self._match(history)
         if matched is None or matched.kind != "continues":
             return None
-        is_short = answered and history.has_reply_before(len(history))
-        return None if is_short and not history.has_reply_before(matched.position) else matched.position
+        new = history.regrouped.get(self, history).read(matched.position) if answered else ()
+        return None if any(message.role == "assistant" for message, _ in new) else matched.position
 
     def count_shared(self, history: RequestHistory) -> int:
         """Count the messages at the start that a history shares with this conversation, up to its last reply."""

@@ -208,25 +208,29 @@ class Conversations:
                 for at, position in enumerate(found)
                 if position is not None
             ]
-            parent = self._find_parent(request, tried) if diverging else None
-            # What shares most is what was changed.
+            # What shares most is what was changed; a session of another model is copied where this one has none.
+            alike = [*tried, *self._find_open(request, busy=True)] if diverging and not request.has_copied else []
+            parent = find_parent(request, alike)
             for rank, at in sorted(diverging, key=lambda one: one[0], reverse=True):
                 if parent and parent.compute_rank(history) > rank:
                     break
                 tried[at] = self._reopen_stale(tried[at], request)
                 if taken := self._take(tried[at], request, position=rank[0]):
                     return taken
-            # Last: a conversation without a reply is the start of many histories.
-            for conversation in tried:
-                if conversation.find_continuation(history) is not None:
-                    return self._take(self._reopen_stale(conversation, request), request)
+            else:
+                # Last: a conversation that has fewer replies is the start of many histories.
+                for conversation in tried:
+                    if conversation.find_continuation(history) is not None:
+                        return self._take(self._reopen_stale(conversation, request), request)
             behind = [one.session for one in tried if request.may_be_stored and one.session.is_behind]
             for session in behind:
                 self.drop(session)
             ended = any(one.end_abandoned_call(history) for one in self._find_open(request, busy=True))
             if behind or ended or self.endings.last is not request.last_ending:
                 return None
-            parent = self._find_parent(request, tried)
+            with self._lock:
+                others = [one for one in self._open.values() if one not in tried]
+            parent = None if request.has_copied else find_parent(request, [*tried, *others])
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:
@@ -237,12 +241,6 @@ class Conversations:
             of = parent.conversation if parent else None
             return self._take(ClientConversation(begun, history.opening.head, parent=of), request)
         return None
-
-    def _find_parent(self, request: ConversationRequest, tried: list[ClientConversation]) -> Branch | None:
-        """Find the conversation, one of those tried or another open one, whose copy the request's would be."""
-        with self._lock:
-            others = [one for one in self._open.values() if one not in tried]
-        return None if request.has_copied else find_parent(request, [*tried, *others])
 
     def _take(
         self, conversation: ClientConversation, request: ConversationRequest, *, position: int | None = None
@@ -256,11 +254,9 @@ class Conversations:
             undo.callback(lease.release)
             if not conversation.session.entries:
                 position = len(history.opening.leading)
-            elif position is None:
-                position = conversation.find_continuation(history)
-            elif not conversation.withdraw(history, position):
-                return None
-            if position is None:
+            elif (continued := conversation.find_continuation(history)) is not None:
+                position = continued
+            elif position is None or not conversation.withdraw(history, position):
                 return None
             undo.pop_all()
         return conversation, position, lease

@@ -76,9 +76,13 @@ class RequestHistory:
 
     def find_last_reply(self) -> int:
         """Return the position behind the last reply; 0 without one."""
-        messages = self.read(len(self.opening.leading))
+        messages, tail = list[FingerprintedMessage](), 1
+        # From the end, so that the rest of a long history is not decoded.
+        while self.has_reply_before(len(self)) and not any(one.role == "assistant" for one, _ in messages):
+            tail *= 4
+            messages = self.read(max(len(self) - tail, len(self.opening.leading)))
         asked = takewhile(lambda one: one[0].role != "assistant", reversed(messages))
-        return len(self) - sum(1 for _ in asked) if self.has_reply_before(len(self)) else 0
+        return len(self) - sum(1 for _ in asked) if messages else 0
 
     def read(self, position: int) -> list[FingerprintedMessage]:
         """Decode the messages from a position on, which is after ``leading``. Raises WireError, InputError."""

@@ -63,7 +63,7 @@ class Vocabulary(Struct, frozen=True):
     def count(self, text: str) -> int:
         """Count as tiktoken does, special-token literals as plain text and lone surrogates as the replacement
         character. Exact, except that a run of more than 65,536 characters without a letter or digit before a
-        space in its last 4,096 is cut there; each such cut is about two tokens off."""
+        space in its last 4,096 is cut there; each such cut is up to five tokens off."""
         encoding = _load_encoding(self.name, self.pattern)
         if len(text) < REMEMBERED_CHARS:
             return len(encoding.encode_ordinary(text))
