@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ class Version(NamedTuple):
 
 MOVES = st.tuples(
     st.sampled_from(["on", "on", "again", "edit", "amend", "fail"]),
-    st.integers(0, 20),
+    st.integers(0, 30),
     st.lists(st.integers(0, 3), max_size=3),
 )
 
@@ -42,6 +43,7 @@ MOVES = st.tuples(
     is_named=st.booleans(),
     reminds=st.booleans(),
     has_twin=st.booleans(),
+    workers=st.integers(1, 2),
     restarts=st.integers(0, 8),
     moves=st.lists(MOVES, min_size=3, max_size=12),
 )
@@ -50,6 +52,7 @@ MOVES = st.tuples(
     is_named=False,
     reminds=False,
     has_twin=False,
+    workers=1,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("edit", 2, []), ("edit", 2, [])],
 )
@@ -58,6 +61,7 @@ MOVES = st.tuples(
     is_named=True,
     reminds=False,
     has_twin=False,
+    workers=1,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [2]), ("on", 1, []), ("on", 1, [])],
 )
@@ -66,6 +70,7 @@ MOVES = st.tuples(
     is_named=True,
     reminds=True,
     has_twin=False,
+    workers=1,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("again", 0, [3]), ("on", 1, [])],
 )
@@ -74,6 +79,7 @@ MOVES = st.tuples(
     is_named=True,
     reminds=False,
     has_twin=False,
+    workers=1,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("amend", 0, []), ("amend", 1, []), ("on", 0, [])],
 )
@@ -82,6 +88,7 @@ MOVES = st.tuples(
     is_named=False,
     reminds=False,
     has_twin=False,
+    workers=1,
     restarts=4,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("amend", 2, []), ("on", 0, [])],
 )
@@ -90,6 +97,7 @@ MOVES = st.tuples(
     is_named=True,
     reminds=True,
     has_twin=False,
+    workers=1,
     restarts=0,
     moves=[
         *[("on", 0, [1]), ("on", 0, [2]), ("on", 1, []), ("on", 0, []), ("on", 0, [])],
@@ -101,6 +109,7 @@ MOVES = st.tuples(
     is_named=False,
     reminds=False,
     has_twin=False,
+    workers=1,
     restarts=0,
     moves=[
         *[("on", 0, [1]), ("on", 0, [2]), ("on", 1, []), ("on", 0, []), ("on", 0, [])],
@@ -112,6 +121,7 @@ MOVES = st.tuples(
     is_named=False,
     reminds=False,
     has_twin=False,
+    workers=1,
     restarts=0,
     moves=[
         *[("again", 0, [1]), ("on", 0, [2]), ("on", 4, [1, 3]), ("edit", 0, [2, 3]), ("on", 12, [1, 3, 2])],
@@ -129,6 +139,7 @@ MOVES = st.tuples(
     is_named=True,
     reminds=False,
     has_twin=False,
+    workers=1,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("fail", 2, []), ("edit", 0, [])],
 )
@@ -137,10 +148,23 @@ MOVES = st.tuples(
     is_named=True,
     reminds=False,
     has_twin=False,
+    workers=1,
     restarts=0,
     moves=[
         *[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("on", 0, [])],
         *[("fail", 3, []), ("edit", 1, [])],
+    ],
+)
+@example(  # Another process goes on, and asks in vain for another answer to an older question.
+    wire="openai_responses",
+    is_named=True,
+    reminds=False,
+    has_twin=False,
+    workers=2,
+    restarts=0,
+    moves=[
+        *[("on", 0, []), ("on", 0, [1]), ("on", 3, []), ("on", 4, []), ("on", 5, [3])],
+        *[("fail", 7, []), ("on", 0, [])],
     ],
 )
 @example(  # Another conversation has the same start and no more.
@@ -148,6 +172,7 @@ MOVES = st.tuples(
     is_named=False,
     reminds=False,
     has_twin=True,
+    workers=1,
     restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("edit", 0, [])],
 )
@@ -156,22 +181,25 @@ def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
     is_named: bool,
     reminds: bool,
     has_twin: bool,
+    workers: int,
     restarts: int,
     moves: list[Any],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     model, folder = Model(), tmp_path_factory.mktemp("store")
     with StrictProvider(model) as provider:
-        caller = Caller.start(provider, wire, folder, is_named=is_named)
+        start = partial(Caller.start, provider, wire, folder, is_named=is_named)
+        callers = [start() for _ in range(workers)]
         if has_twin:
-            caller.ask([say("Question 0.")])
+            callers[0].ask([say("Question 0.")])
             model.said = 0
         versions = [Version([], [], "", frozenset(), frozenset())]
         for number, (move, place, plan) in enumerate(moves):
             if restarts and number % restarts == restarts - 1:
-                caller.client.close()
-                caller = Caller.start(provider, wire, folder, is_named=is_named)
-            of = versions[-1 - place % len(versions)]
+                for one in callers:
+                    one.client.close()
+                callers = [start() for _ in range(workers)]
+            caller, of = callers[place // len(versions) % workers], versions[-1 - place % len(versions)]
             said = [say(f"Question {number}.")] if is_answered(of.items) else []
             if move == "on" or not of.asked:
                 items, before = [*of.items, *said], of.hidden
@@ -200,7 +228,8 @@ def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(
             assert before <= found <= before.union(*others)
             issued = (find_restores(json.loads(answer.raw)) for answer in provider.answers[answered:])
             versions.append(Version([*items, *answer], items, reminder, frozenset(found.union(*issued)), before))
-        caller.client.close()
+        for one in callers:
+            one.client.close()
 
 
 @pytest.mark.parametrize("plan", [[2], [3], [2, 1]], ids=["before a text", "beside a call", "before a call"])

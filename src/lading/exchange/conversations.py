@@ -202,6 +202,11 @@ class Conversations:
                 tried += [] if conversation in tried else [conversation]
                 if conversation.find_continuation(history, answered=True) is not None:
                     return self._take(self._reopen_stale(conversation, request), request)
+            # What another process added may decide.
+            if behind := [one.session for one in tried if request.may_be_stored and one.session.is_behind]:
+                for session in behind:
+                    self.drop(session)
+                return None
             found = [one.find_change(history, named=bool(name)) for one in tried]
             diverging = [
                 (Branch(tried[at], position).compute_rank(history), at)
@@ -222,11 +227,8 @@ class Conversations:
                 for conversation in tried:
                     if conversation.find_continuation(history) is not None:
                         return self._take(self._reopen_stale(conversation, request), request)
-            behind = [one.session for one in tried if request.may_be_stored and one.session.is_behind]
-            for session in behind:
-                self.drop(session)
             ended = any(one.end_abandoned_call(history) for one in self._find_open(request, busy=True))
-            if behind or ended or self.endings.last is not request.last_ending:
+            if ended or self.endings.last is not request.last_ending:
                 return None
             with self._lock:
                 others = [one for one in self._open.values() if one not in tried]
