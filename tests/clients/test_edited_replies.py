@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from lading.exchange.client_conversation import ClientConversation
+from lading.exchange.conversations import Conversations
 from lading.testing import StrictProvider
 from tests.clients.agents import MODELS
 from tests.clients.trees import TOOLS, Caller, Model, amend, find_restores, say, sent_items
@@ -120,5 +122,33 @@ def test_a_change_of_what_a_record_shows_keeps_the_hidden_calls_behind_it(
         caller.ask(items)
         assert find_restores(sent_items(provider.requests[-1])) == hidden
         assert len(caller.client.lading.sessions) == 2
+        assert provider.violations == []
+        caller.client.close()
+
+
+@pytest.mark.parametrize("wire", TOOLS)
+def test_a_history_is_not_given_to_a_shorter_conversation_while_a_call_of_its_own_ends(
+    wire: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, find_open = Model(), Conversations._find_open
+    with StrictProvider(model) as provider:
+        caller = Caller.start(provider, wire, tmp_path, is_named=True)
+        asked = [say("Question."), *caller.ask([say("Question.")]), say("And?")]
+        model.plan = [3]
+        items = [*asked, *caller.ask(asked)]
+        items += [*caller.ask(items), say("Then?")]
+        (hidden,) = find_restores(sent_items(provider.requests[-1]))
+        model.plan = [4]
+        caller.ask_in_vain(asked)
+        assert [one.name for one in caller.client.lading.sessions] == ["tree", "tree~2"]
+        ends = ["tree"]
+
+        def find_while_it_ends(self: Conversations, request: Any, *, busy: bool) -> list[ClientConversation]:
+            ending = ends.pop() if ends else ""
+            return [one for one in find_open(self, request, busy=busy) if one.session.name != ending]
+
+        monkeypatch.setattr(Conversations, "_find_open", find_while_it_ends)
+        caller.ask(items)
+        assert find_restores(sent_items(provider.requests[-1])) == {hidden}
         assert provider.violations == []
         caller.client.close()

@@ -56,13 +56,13 @@ class Branch(NamedTuple):
 
 
 def find_parent(request: ConversationRequest, known: Iterable[ClientConversation]) -> Branch | None:
-    """Find the conversation from which a history parts last. None if no reply is common to both. A named one shares
-    nothing with those of other names: what it did not show to its caller stays in it."""
+    """Find the conversation from which a history parts last. None if no reply is common to both, or one was copied
+    before. A named one shares nothing with those of other names: what it did not show to its caller stays in it."""
     history = request.history
     # What follows the last reply has to be answered anew.
     alike = (
         Branch(one, one.count_shared(history))
-        for one in (known if history.has_reply_before(len(history)) else ())
+        for one in (known if history.has_reply_before(len(history)) and not request.has_copied else ())
         if one.session.wire == request.wire and is_fork_name(one.session.name, request.name or one.default_name)
     )
     shared = [one for one in alike if one.position > len(history.opening.leading)]

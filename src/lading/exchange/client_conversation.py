@@ -68,8 +68,9 @@ class ClientConversation:
         matched = self._match(history)
         if matched is None or matched.kind != "continues":
             return None
-        new = history.regrouped.get(self, history).read(matched.position) if answered else ()
-        return None if any(message.role == "assistant" for message, _ in new) else matched.position
+        position = max(matched.position, len(history.opening.leading))
+        new = history.regrouped.get(self, history).read(position) if answered else ()
+        return None if any(message.role == "assistant" for message, _ in new) else position
 
     def count_shared(self, history: RequestHistory) -> int:
         """Count the messages at the start that a history shares with this conversation, up to its last reply."""
@@ -78,9 +79,11 @@ class ClientConversation:
 
     def find_change(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position from which on a history is new, though it differs from this conversation: only its
-        last call (``find_divergence``), or old messages at their places. None if it is another one."""
+        last call (``find_divergence``), or old messages at their places; or the end of a conversation that is the
+        start of the history, as of others. None if it is another one."""
         position = self.find_divergence(history, named=named)
-        return self.find_renewed(history, named=named) if position is None else position
+        position = self.find_renewed(history, named=named) if position is None else position
+        return self.find_continuation(history) if position is None else position
 
     def find_divergence(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position at which a history diverges, if only the last call differs: a reply requested again

@@ -10,7 +10,6 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain
 from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -196,17 +195,13 @@ class Conversations:
     def _find(self, request: ConversationRequest) -> ClaimedConversation | None:
         """Find or start the request's conversation; None to search again, because another request claimed it."""
         history, name, tried = request.history, request.name, self._find_open(request, busy=False)
-        longest_first = sorted(tried, key=lambda one: -len(one.session.known))
         try:
-            for conversation in chain(longest_first, self._find_stored(request)):
-                tried += [] if conversation in tried else [conversation]
+            for conversation in self._find_tried(request, tried):
                 if conversation.find_continuation(history, answered=True) is not None:
                     return self._take(self._reopen_stale(conversation, request), request)
-            # What another process added may decide.
-            if behind := [one.session for one in tried if request.may_be_stored and one.session.is_behind]:
-                for session in behind:
-                    self.drop(session)
-                return None
+            busy = self._find_open(request, busy=True)
+            if any(one not in tried for one in self._find_open(request, busy=False)):
+                return None  # A call has ended since.
             found = [one.find_change(history, named=bool(name)) for one in tried]
             diverging = [
                 (Branch(tried[at], position).compute_rank(history), at)
@@ -214,25 +209,18 @@ class Conversations:
                 if position is not None
             ]
             # What shares most is what was changed; a session of another model is copied where this one has none.
-            alike = [*tried, *self._find_open(request, busy=True)] if diverging and not request.has_copied else []
-            parent = find_parent(request, alike)
+            parent = find_parent(request, [*tried, *busy] if diverging else [])
             for rank, at in sorted(diverging, key=lambda one: one[0], reverse=True):
                 if parent and parent.compute_rank(history) > rank:
                     break
                 tried[at] = self._reopen_stale(tried[at], request)
                 if taken := self._take(tried[at], request, position=rank[0]):
                     return taken
-            else:
-                # Last: a conversation that has fewer replies is the start of many histories.
-                for conversation in tried:
-                    if conversation.find_continuation(history) is not None:
-                        return self._take(self._reopen_stale(conversation, request), request)
-            ended = any(one.end_abandoned_call(history) for one in self._find_open(request, busy=True))
-            if ended or self.endings.last is not request.last_ending:
+            if any(one.end_abandoned_call(history) for one in busy) or self.endings.last is not request.last_ending:
                 return None
             with self._lock:
                 others = [one for one in self._open.values() if one not in tried]
-            parent = None if request.has_copied else find_parent(request, [*tried, *others])
+            parent = find_parent(request, [*tried, *others])
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:
@@ -307,17 +295,27 @@ class Conversations:
             if is_fork_name(own, request.wanted) and one.busy == busy and own not in request.held
         ]
 
-    def _find_stored(self, request: ConversationRequest) -> Iterator[ClientConversation]:
-        """Open the stored conversations that the request may belong to, one at a time."""
+    def _find_tried(
+        self, request: ConversationRequest, tried: list[ClientConversation]
+    ) -> Iterator[ClientConversation]:
+        """Find the conversations that the request may belong to: those in ``tried``, which are open, longest first;
+        with what other processes added; then stored ones. Each of these is opened in its turn, and added."""
+        yield from sorted(tried, key=lambda one: -len(one.session.known))
         if not request.may_be_stored:
             return
+        for at, one in enumerate(tried):
+            if one.session.is_behind:
+                tried[at] = self._reopen_stale(one, request)
+                yield tried[at]
         tenant, prefix = self.wrapping.options.tenant, fork_prefix(request.wanted)
         names = (name for _, name in self._store.sessions(tenant, prefix=prefix, limit=_MOST_LISTED))
         stored = {name for name in names if is_fork_name(name, request.wanted)}
         stored |= {request.wanted} if self._is_stored(request.wanted) else set()
+        stored -= {*request.held, *(one.session.name for one in tried)}
         for session in sorted(stored, key=lambda name: (len(name), name), reverse=True)[:_MOST_TRIED]:
-            if session not in self._open and session not in request.held:
-                yield ClientConversation(self._open_session(request, session), request.history.opening.head)
+            if session not in self._open:
+                tried.append(ClientConversation(self._open_session(request, session), request.history.opening.head))
+                yield tried[-1]
 
     def _is_stored(self, name: str) -> bool:
         return self._store.exists(self.wrapping.options.tenant, name)
