@@ -175,8 +175,9 @@ CALLS: dict[str, tuple[str, str, Any, Any]] = {
 """The endpoint of a format, its list of messages, an item of the user and one of the model."""
 
 
+@pytest.mark.parametrize("own", [0, 1], ids=["", "with replies of the caller's own"])
 @pytest.mark.parametrize("wire", CALLS)
-def test_what_a_call_decodes_does_not_grow_with_the_rounds(wire: str) -> None:
+def test_what_a_call_decodes_does_not_grow_with_the_rounds(wire: str, own: int) -> None:
     path, field, user, model = CALLS[wire]
     items = [user("Count.")]
 
@@ -195,9 +196,10 @@ def test_what_a_call_decodes_does_not_grow_with_the_rounds(wire: str) -> None:
             request = httpx2.Request("POST", f"http://provider{path}", content=json.dumps(body).encode())
             send = partial(transport.handle_request, request)
             counted.append(count_calls(send, jsonbytes.load, fingerprint))
-            items += [model(f"{len(items)}."), user(f"And {len(items)}?")]
+            for _ in range(1 + own):
+                items += [model(f"{len(items)}."), user(f"And {len(items)}?")]
         (session,) = conversations.sessions
-    assert len(session.known) == 18
+    assert len(session.known) == 18 + 16 * own
     assert counted[-1] == counted[3]
 
 

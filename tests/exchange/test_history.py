@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from lading.exchange.history import RequestHistory
 from lading.wire import find_wire
 
 WIRE = find_wire("anthropic")
+CHAT = find_wire("openai_chat")
 
 SAID = [
     {"role": "user", "content": "Find the key."},
@@ -37,7 +39,7 @@ def test_messages_that_are_known_are_not_decoded() -> None:
 
 @given(st.lists(st.sampled_from(["system", "user", "assistant"]), min_size=1, max_size=6), st.data())
 def test_an_opening_that_is_known_is_the_one_that_is_decoded(roles: list[str], data: st.DataObject) -> None:
-    wire = find_wire("openai_chat")
+    wire = CHAT
     messages = [{"role": role, "content": f"{at}"} for at, role in enumerate(roles)]
     earlier = RequestHistory(
         read_body(bodied(messages[: data.draw(st.integers(1, len(messages)))]), wire.layout), wire
@@ -69,3 +71,12 @@ def test_a_cache_mark_that_moves_leaves_the_digests_of_what_was_known() -> None:
     second = history([*SAID[:2], bare, SAID[1], marked("And?")])
     assert second.digests.startswith(first.digests)
     assert not history([*SAID[:2], marked("Go back."), SAID[1]]).digests.startswith(first.digests)
+
+
+@pytest.mark.parametrize("behind", [0, 1, 7, 8, 63, 64, 200])
+def test_the_last_reply_is_found_from_the_end(behind: int) -> None:
+    system, asked = {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Go on."}
+    for messages in ([SAID[0], SAID[1]], [system, *SAID[:2]], [SAID[0], *SAID[1:] * 90, SAID[1]]):
+        found = RequestHistory(read_body(bodied([*messages, *[asked] * behind]), CHAT.layout), CHAT)
+        assert found.find_last_reply() == len(messages)
+    assert RequestHistory(read_body(bodied([*[asked] * (1 + behind)]), CHAT.layout), CHAT).find_last_reply() == 0

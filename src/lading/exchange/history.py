@@ -76,11 +76,10 @@ class RequestHistory:
 
     def find_last_reply(self) -> int:
         """Return the position behind the last reply; 0 without one."""
-        messages, tail = list[FingerprintedMessage](), 1
         # From the end, so that the rest of a long history is not decoded.
-        while self.has_reply_before(len(self)) and not any(one.role == "assistant" for one, _ in messages):
-            tail *= 4
-            messages = self.read(max(len(self) - tail, len(self.opening.leading)))
+        starts = (max(len(self) - tail, len(self.opening.leading)) for tail in (8, 64, len(self)))
+        read = (self.read(start) for start in starts if self.has_reply_before(len(self)))
+        messages = next((some for some in read if any(one.role == "assistant" for one, _ in some)), [])
         asked = takewhile(lambda one: one[0].role != "assistant", reversed(messages))
         return len(self) - sum(1 for _ in asked) if messages else 0
 
