@@ -44,10 +44,10 @@ LINE_FILES = {"session": 47, "client": 65}
 LINE_FUNCTIONS = {"session": 241, "client": 377}
 LINE_CALLS = {"session": 486, "client": 871}
 LINE_STATE = 13
-LINE_LINES = {"session": 9_030, "client": 12_500}
+LINE_LINES = {"session": 9_030, "client": 12_510}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 50_180
-SOURCE_LINES = 71_560
+LOWER_FLOORS_LINES = 50_210
+SOURCE_LINES = 71_590
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

@@ -4,10 +4,12 @@ import os
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -326,3 +328,28 @@ def test_a_writer_that_waits_too_long_says_so(tmp_path: Path, monkeypatch: pytes
         assert store.sessions() == ()
         other.rollback()
         store.append("acme", "s1", entries=[entry(0)])
+
+
+WRITER = """
+import os, sys, lading
+with lading.Session("gpt-5-mini", store=sys.argv[1], name=f"other-{os.getpid()}") as session:
+    session.add("word " * 1_000)
+"""
+
+
+@pytest.mark.parametrize("closes", [False, True], ids=["open", "closed"])
+def test_a_second_opening_in_a_process_leaves_the_first_one_its_locks(closes: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with open_sqlite(folder) as store, ExitStack() as others:
+        store.append("acme", "s1", entries=entries(0, 5))
+        others.enter_context(open_sqlite(folder))
+        if closes:
+            others.close()
+        log = (folder / "lading.db-wal").stat().st_ino
+        for start in (5, 10):
+            subprocess.run([sys.executable, "-c", WRITER, folder], check=True)
+            store.append("acme", "s1", entries=entries(start, start + 5))
+            # Another process that believed to be the last one would have deleted the log.
+            assert (folder / "lading.db-wal").stat().st_ino == log
+    with open_sqlite(folder) as store:
+        assert len(store.load("acme", "s1").entries) == 15

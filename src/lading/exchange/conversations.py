@@ -200,8 +200,13 @@ class Conversations:
                 if conversation.find_continuation(history, answered=True) is not None:
                     return self._take(self._reopen_stale(conversation, request), request)
             busy = self._find_open(request, busy=True)
-            if any(one not in tried for one in self._find_open(request, busy=False)):
-                return None  # A call has ended since.
+            ended = [
+                one for one in self._find_open(request, busy=False) if one not in tried
+            ]  # Since the search began.
+            tried += ended
+            for conversation in ended:
+                if conversation.find_continuation(history, answered=True) is not None:
+                    return self._take(self._reopen_stale(conversation, request), request)
             found = [one.find_change(history, named=bool(name)) for one in tried]
             diverging = [
                 (Branch(tried[at], position).compute_rank(history), at)

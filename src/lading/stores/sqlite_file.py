@@ -1,7 +1,9 @@
 """Create, recognise and open the SQLite file of a store, and translate its errors.
 
 The file appears complete or not at all: it is built under another name and linked into place. The header of an
-existing file is read as plain bytes before SQLite opens it, so a foreign file is never changed.
+existing file is read as plain bytes before SQLite opens it, so a foreign file is never changed. A file that this
+process has open in SQLite is not: to close it would release SQLite's locks (sqlite.org/howtocorrupt.html, 2.2), and
+another process that closes the store would then delete the log that this one still writes to.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -90,6 +94,15 @@ _ADVICE = {
 }
 
 
+class _StoreConnection(sqlite3.Connection):
+    """A connection that may be referred to weakly."""
+
+
+_connected: WeakKeyDictionary[sqlite3.Connection, tuple[int, int]] = WeakKeyDictionary()
+"""The connections of this process, with device and inode of their files. A closed one may still be among them."""
+_connecting = Lock()
+
+
 def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, create: bool) -> sqlite3.Connection:
     """Connect to the file of that kind in a folder, in autocommit mode and usable from any thread.
 
@@ -99,7 +112,7 @@ def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, 
     if durability not in _SYNCHRONOUS:
         raise InputError(f"There is no durability {durability!r}; choose full, normal or off.")
     path = folder / kind.name
-    with translate_errors(folder, kind.name):
+    with translate_errors(folder, kind.name), _connecting:
         if create and not path.exists():
             _make_folder(folder)
             _make_file(path, kind)
@@ -110,6 +123,7 @@ def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, 
             if create or _error_code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
                 raise
             connection = _open_read_only(path)
+        _connected[connection] = _identify(path)
         connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
         if durability == "full":
             connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -192,6 +206,8 @@ def _check_header(path: Path, kind: FileKind, *, write: bool) -> None:
         raise StoreError(f"There is no store in {path.parent}: {kind.name} is missing; check the folder.")
     if not path.is_file():
         raise StoreFormatError(f"{path} is not a file; choose another folder for the store.")
+    if _identify(path) in _connected.values():
+        return
     with open(path, "r+b" if write else "rb") as file:
         header = file.read(_HEADER_BYTES)
     application_id = int.from_bytes(header[68:72], "big")
@@ -211,6 +227,11 @@ def _check_header(path: Path, kind: FileKind, *, write: bool) -> None:
         )
 
 
+def _identify(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
 def _open(path: Path, query: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.resolve().as_uri()}?{query}",
@@ -218,6 +239,7 @@ def _open(path: Path, query: str) -> sqlite3.Connection:
         timeout=WAIT_S,
         isolation_level=None,
         check_same_thread=False,
+        factory=_StoreConnection,
     )
     with ExitStack() as undo:
         undo.callback(connection.close)
