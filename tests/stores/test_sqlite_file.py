@@ -353,3 +353,34 @@ def test_a_second_opening_in_a_process_leaves_the_first_one_its_locks(closes: bo
             assert (folder / "lading.db-wal").stat().st_ino == log
     with open_sqlite(folder) as store:
         assert len(store.load("acme", "s1").entries) == 15
+
+
+FORKING = """
+import os, subprocess, sys, lading
+folder, others = sys.argv[1], sys.argv[2]
+parent = lading.Session("gpt-5-mini", store=folder, name="parent")
+parent.add("Question.")
+(opened, opens), (ended, ends) = os.pipe(), os.pipe()
+if not os.fork():
+    parent.close()
+    child = lading.Session("gpt-5-mini", store=folder, name="child")
+    child.add("Question.")
+    os.write(opens, b".")
+    os.read(ended, 1)
+    for number in range(5):
+        child.add(lading.Message("assistant", (lading.Text("Answer."),)))
+        child.add(f"Question {number}.")
+    os._exit(0)
+os.read(opened, 1)
+parent.close()
+subprocess.run([sys.executable, "-c", others, folder], check=True)
+os.write(ends, b".")
+sys.exit(os.wait()[1])
+"""
+
+
+def test_a_forked_child_that_closes_what_its_parent_opened_keeps_what_it_writes(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    subprocess.run([sys.executable, "-c", FORKING, folder, WRITER], check=True)
+    with open_sqlite(folder) as store:
+        assert store.counts("default", "child")[0] == 11

@@ -101,6 +101,10 @@ class _StoreConnection(sqlite3.Connection):
 _connected: WeakKeyDictionary[sqlite3.Connection, tuple[int, int]] = WeakKeyDictionary()
 """The connections of this process, with device and inode of their files. A closed one may still be among them."""
 _connecting = Lock()
+if hasattr(os, "register_at_fork"):  # A child that is forked during a connection would find it locked for ever.
+    os.register_at_fork(
+        before=_connecting.acquire, after_in_parent=_connecting.release, after_in_child=_connecting.release
+    )
 
 
 def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, create: bool) -> sqlite3.Connection:

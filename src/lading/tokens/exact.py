@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from threading import Lock
 
 from msgspec import Struct
 from tiktoken import Encoding
@@ -65,8 +64,7 @@ class Vocabulary(Struct, frozen=True):
         """Count as tiktoken does, special-token literals as plain text and lone surrogates as the replacement
         character. Exact, except that a run of more than 65,536 characters without a letter or digit before a
         space in its last 4,096 is cut there; each such cut is up to five tokens off."""
-        with _loading:  # The first calls of many threads load it once.
-            encoding = _load_encoding(self.name, self.pattern)
+        encoding = _load_encoding(self.name, self.pattern)
         if len(text) < REMEMBERED_CHARS:
             return len(encoding.encode_ordinary(text))
         key = self.name, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -81,8 +79,6 @@ class Vocabulary(Struct, frozen=True):
 
 remembered: dict[tuple[str, bytes], int] = {}
 """Counts by vocabulary and digest. Whoever measures the time of counting clears it before each time."""
-
-_loading = Lock()
 
 O200K = Vocabulary("o200k", _O200K_PATTERN)
 CL100K = Vocabulary("cl100k", _CL100K_PATTERN)
