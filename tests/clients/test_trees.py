@@ -35,6 +35,8 @@ MOVES = st.tuples(
     st.lists(st.integers(0, 3), max_size=3),
 )
 
+case = partial(example, reminds=False, has_twin=False, workers=1, restarts=0)
+
 
 @pytest.mark.fuzz
 @share_of_examples(0.5, thorough=0.1)
@@ -47,82 +49,53 @@ MOVES = st.tuples(
     restarts=st.integers(0, 8),
     moves=st.lists(MOVES, min_size=3, max_size=12),
 )
-@example(  # An older question is edited, then one of the first line.
+@case(  # An older question is edited, then one of the first line.
     wire="openai_responses",
     is_named=False,
-    reminds=False,
-    has_twin=False,
-    workers=1,
-    restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("edit", 2, []), ("edit", 2, [])],
 )
-@example(  # A version that was left for another one is taken up again.
+@case(  # A version that was left for another one is taken up again.
     wire="anthropic",
     is_named=True,
-    reminds=False,
-    has_twin=False,
-    workers=1,
-    restarts=0,
     moves=[("on", 0, []), ("on", 0, [2]), ("on", 1, []), ("on", 1, [])],
 )
-@example(  # The first of two answers is taken up, where each request has a reminder.
+@case(  # The first of two answers is taken up, where each request has a reminder.
     wire="openai_responses",
     is_named=True,
     reminds=True,
-    has_twin=False,
-    workers=1,
-    restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("again", 0, [3]), ("on", 1, [])],
 )
-@example(  # The newest reply is edited, and edited again.
+@case(  # The newest reply is edited, and edited again.
     wire="openai_responses",
     is_named=True,
-    reminds=False,
-    has_twin=False,
-    workers=1,
-    restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("amend", 0, []), ("amend", 1, []), ("on", 0, [])],
 )
-@example(  # An older reply is edited, and what followed is left.
+@case(  # An older reply is edited, and what followed is left.
     wire="openai_responses",
     is_named=False,
-    reminds=False,
-    has_twin=False,
-    workers=1,
     restarts=4,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("amend", 2, []), ("on", 0, [])],
 )
-@example(  # Two conversations differ in their last answer alone, and one of them has this one.
+@case(  # Two conversations differ in their last answer alone, and one of them has this one.
     wire="openai_chat",
     is_named=True,
     reminds=True,
-    has_twin=False,
-    workers=1,
-    restarts=0,
     moves=[
         *[("on", 0, [1]), ("on", 0, [2]), ("on", 1, []), ("on", 0, []), ("on", 0, [])],
         *[("on", 0, []), ("on", 0, []), ("on", 6, []), ("on", 6, [])],
     ],
 )
-@example(  # Two conversations share as much; one differs in its last answer alone, and does not know this one.
+@case(  # Two conversations share as much; one differs in its last answer alone, and does not know this one.
     wire="openai_chat",
     is_named=False,
-    reminds=False,
-    has_twin=False,
-    workers=1,
-    restarts=0,
     moves=[
         *[("on", 0, [1]), ("on", 0, [2]), ("on", 1, []), ("on", 0, []), ("on", 0, [])],
         *[("on", 0, []), ("on", 0, []), ("on", 6, []), ("on", 6, [])],
     ],
 )
-@example(  # Two conversations share as much; one of them has the reply that is taken up again.
+@case(  # Two conversations share as much; one of them has the reply that is taken up again.
     wire="openai_chat",
     is_named=False,
-    reminds=False,
-    has_twin=False,
-    workers=1,
-    restarts=0,
     moves=[
         *[("again", 0, [1]), ("on", 0, [2]), ("on", 4, [1, 3]), ("edit", 0, [2, 3]), ("on", 12, [1, 3, 2])],
         *[
@@ -134,46 +107,32 @@ MOVES = st.tuples(
         ],
     ],
 )
-@example(  # Another answer to an older question is asked for in vain; then the newest question is edited.
+@case(  # Another answer to an older question is asked for in vain; then the newest question is edited.
     wire="openai_responses",
     is_named=True,
-    reminds=False,
-    has_twin=False,
-    workers=1,
-    restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("fail", 2, []), ("edit", 0, [])],
 )
-@example(  # Another answer to an older question is asked for in vain; then a later question is edited.
+@case(  # Another answer to an older question is asked for in vain; then a later question is edited.
     wire="anthropic",
     is_named=True,
-    reminds=False,
-    has_twin=False,
-    workers=1,
-    restarts=0,
     moves=[
         *[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("on", 0, [])],
         *[("fail", 3, []), ("edit", 1, [])],
     ],
 )
-@example(  # Another process goes on, and asks in vain for another answer to an older question.
+@case(  # Another process goes on, and asks in vain for another answer to an older question.
     wire="openai_responses",
     is_named=True,
-    reminds=False,
-    has_twin=False,
     workers=2,
-    restarts=0,
     moves=[
         *[("on", 0, []), ("on", 0, [1]), ("on", 3, []), ("on", 4, []), ("on", 5, [3])],
         *[("fail", 7, []), ("on", 0, [])],
     ],
 )
-@example(  # Another conversation has the same start and no more.
+@case(  # Another conversation has the same start and no more.
     wire="openai_chat",
     is_named=False,
-    reminds=False,
     has_twin=True,
-    workers=1,
-    restarts=0,
     moves=[("on", 0, []), ("on", 0, [3]), ("on", 0, []), ("on", 0, []), ("edit", 0, [])],
 )
 def test_each_version_of_a_conversation_has_the_hidden_calls_of_its_own(

@@ -64,7 +64,7 @@ class ClientConversation:
 
     def find_continuation(self, history: RequestHistory, *, answered: bool = False) -> int | None:
         """Return the position of the first new message; None if the history does not continue this conversation.
-        ``answered``: nor if the history has replies that this conversation has not."""
+        ``answered``: nor if the history has replies that this conversation does not have."""
         matched = self._match(history)
         if matched is None or matched.kind != "continues":
             return None
@@ -79,8 +79,8 @@ class ClientConversation:
 
     def find_change(self, history: RequestHistory, *, named: bool) -> int | None:
         """Return the position from which on a history is new, though it differs from this conversation: only its
-        last call (``find_divergence``), or old messages at their places; or the end of a conversation that is the
-        start of the history, as of others. None if it is another one."""
+        last call (``find_divergence``), or old messages at their places; or the end of this conversation, if it is
+        the start of the history. None if it is another one."""
         position = self.find_divergence(history, named=named)
         position = self.find_renewed(history, named=named) if position is None else position
         return self.find_continuation(history) if position is None else position

@@ -200,9 +200,8 @@ class Conversations:
                 if conversation.find_continuation(history, answered=True) is not None:
                     return self._take(self._reopen_stale(conversation, request), request)
             busy = self._find_open(request, busy=True)
-            ended = [
-                one for one in self._find_open(request, busy=False) if one not in tried
-            ]  # Since the search began.
+            # Calls that have ended since the search began.
+            ended = [one for one in self._find_open(request, busy=False) if one not in tried]
             tried += ended
             for conversation in ended:
                 if conversation.find_continuation(history, answered=True) is not None:
