@@ -40,14 +40,14 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LINE_FILES = {"session": 47, "client": 65}
-LINE_FUNCTIONS = {"session": 241, "client": 377}
-LINE_CALLS = {"session": 486, "client": 871}
+LINE_FILES = {"session": 47, "client": 66}
+LINE_FUNCTIONS = {"session": 241, "client": 378}
+LINE_CALLS = {"session": 492, "client": 881}
 LINE_STATE = 13
-LINE_LINES = {"session": 9_030, "client": 12_510}
+LINE_LINES = {"session": 9_040, "client": 12_540}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 50_210
-SOURCE_LINES = 71_590
+LOWER_FLOORS_LINES = 50_360
+SOURCE_LINES = 71_750
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

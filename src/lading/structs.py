@@ -6,6 +6,7 @@ at once can crash the process. So the first conversion to each type has all othe
 
 from __future__ import annotations
 
+import os
 from threading import RLock
 from typing import Any, TypeVar, overload
 
@@ -16,6 +17,8 @@ V = TypeVar("V")
 _first = RLock()  # Some Structs make others as they are made.
 _known: set[Any] = set()
 """The types whose fields have been read."""
+if hasattr(os, "register_at_fork"):  # A child would wait for a thread that it does not have.
+    os.register_at_fork(before=_first.acquire, after_in_parent=_first.release, after_in_child=_first.release)
 
 
 @overload

@@ -276,7 +276,8 @@ def count(_):
     if not statements:
         os.kill(os.getpid(), signal.SIGKILL)
 with closing(open_records(Path(sys.argv[1]), create=False)) as store:
-    store._connection.set_trace_callback(count)
+    with store._connection.use() as sql:
+        sql.set_trace_callback(count)
     print(consolidate(store, Namespace("acme", "ada"), at_s=1e9).records)
 """
 

@@ -97,10 +97,9 @@ def test_on_a_full_disk_the_store_stays_readable(tmp_path: Path, most_file_bytes
 def test_a_full_database_refuses_the_append_and_takes_a_smaller_one(tmp_path: Path) -> None:
     with open_sqlite(tmp_path) as store:
         append_round(store, 0)
-        connection = store._connection
-        assert connection is not None
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        with store._connection.use() as sql:
+            pages = sql.execute("PRAGMA page_count").fetchone()[0]
+            sql.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match="no space is left; free some and repeat"):
             store.append("acme", "s1", entries=[entry(index, "x" * 9_000) for index in range(2, 9)])
         assert len(store.load("acme", "s1", verify=True).entries) == 2

@@ -52,11 +52,11 @@ def steps(store: SqliteStore, read: Callable[[], object]) -> int:
         count[0] += 1
         return 0
 
-    connection = store._connection
-    assert connection is not None
-    connection.set_progress_handler(step, 1)
+    with store._connection.use() as sql:
+        sql.set_progress_handler(step, 1)
     read()
-    connection.set_progress_handler(None, 1)
+    with store._connection.use() as sql:
+        sql.set_progress_handler(None, 1)
     return count[0]
 
 
@@ -80,11 +80,11 @@ def test_sqlite_reads_as_much_of_10_000_sessions_as_of_100(tmp_path: Path) -> No
     counts = []
     for many in (100, MANY):
         with open_sqlite(tmp_path / str(many), durability="off") as store:
-            assert store._connection is not None
             rows = [("default", f"c-{number:016x}") for number in range(many)]
-            store._connection.executemany(
-                "INSERT INTO session (tenant, name, entries, edits, manifests) VALUES (?, ?, 0, 0, 0)", rows
-            )
+            with store._connection.use() as sql:
+                sql.executemany(
+                    "INSERT INTO session (tenant, name, entries, edits, manifests) VALUES (?, ?, 0, 0, 0)", rows
+                )
             assert len(store.sessions()) == many
             counts.append(
                 (

@@ -104,9 +104,8 @@ def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(("durability", "synchronous"), [("full", 2), ("normal", 1), ("off", 0)])
 def test_durability_belongs_to_the_opening(tmp_path: Path, durability: Durability, synchronous: int) -> None:
     with open_sqlite(tmp_path, durability=durability) as store:
-        connection = store._connection
-        assert connection is not None
-        assert connection.execute("PRAGMA synchronous").fetchone() == (synchronous,)
+        with store._connection.use() as sql:
+            assert sql.execute("PRAGMA synchronous").fetchone() == (synchronous,)
         store.append("acme", "s1", entries=[entry(0, "x" * 50_000)])
     with open_sqlite(tmp_path) as store:
         assert store.load("acme", "s1", verify=True).entries == (entry(0, "x" * 50_000),)
@@ -355,32 +354,20 @@ def test_a_second_opening_in_a_process_leaves_the_first_one_its_locks(closes: bo
         assert len(store.load("acme", "s1").entries) == 15
 
 
-FORKING = """
-import os, subprocess, sys, lading
-folder, others = sys.argv[1], sys.argv[2]
-parent = lading.Session("gpt-5-mini", store=folder, name="parent")
-parent.add("Question.")
-(opened, opens), (ended, ends) = os.pipe(), os.pipe()
-if not os.fork():
-    parent.close()
-    child = lading.Session("gpt-5-mini", store=folder, name="child")
-    child.add("Question.")
-    os.write(opens, b".")
-    os.read(ended, 1)
-    for number in range(5):
-        child.add(lading.Message("assistant", (lading.Text("Answer."),)))
-        child.add(f"Question {number}.")
-    os._exit(0)
-os.read(opened, 1)
-parent.close()
-subprocess.run([sys.executable, "-c", others, folder], check=True)
-os.write(ends, b".")
-sys.exit(os.wait()[1])
-"""
-
-
-def test_a_forked_child_that_closes_what_its_parent_opened_keeps_what_it_writes(tmp_path: Path) -> None:
-    folder = tmp_path / "store"
-    subprocess.run([sys.executable, "-c", FORKING, folder, WRITER], check=True)
+@pytest.mark.parametrize("returns", [False, True], ids=["replaced", "moved"])
+def test_a_file_that_is_no_longer_in_its_place_is_not_written(returns: bool, tmp_path: Path) -> None:
+    folder, aside = tmp_path / "store", tmp_path / "aside"
     with open_sqlite(folder) as store:
-        assert store.counts("default", "child")[0] == 11
+        store.append("acme", "s1", entries=entries(0, 5))
+        folder.rename(aside)
+        if not returns:
+            with open_sqlite(folder) as other:
+                other.append("acme", "s2", entries=entries(0, 1))
+        with pytest.raises(StoreError, match=r"was moved, removed or replaced .* open it again"):
+            store.append("acme", "s1", entries=entries(5, 10))
+        assert len(store.load("acme", "s1").entries) == 5
+        if returns:
+            aside.rename(folder)
+            store.append("acme", "s1", entries=entries(5, 10))
+    with open_sqlite(folder) as store:
+        assert store.sessions() == ((("acme", "s1"),) if returns else (("acme", "s2"),))

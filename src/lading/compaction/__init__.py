@@ -160,7 +160,8 @@ class Compaction(Struct, frozen=True):
 
 
 class Arrival(Struct, frozen=True):
-    """A message that was never sent, the view that shows it, and the tools of the request."""
+    """A message that was never sent, or that may be cut anew because the model reads more before it answers; with
+    the view that shows it and the tools of the request."""
 
     item: Item
     view: View
@@ -184,7 +185,7 @@ class Strategy(Struct, frozen=True):
     """Drafts for the view. Opening messages and newest block must stay. A generator may ask a model
     (``effects.ask``)."""
     admit: Callable[[Arrival, Pressure], Draft | None] = admit_unchanged
-    """A draft for a message that was never sent, for its entry only, before any other decision."""
+    """A draft for an arrival, for its entry only, before any other decision."""
     changes_requests: bool = True
     """False: the strategy changes nothing, and tool schemas are not reduced either."""
     with_profile: Callable[[Profile], Strategy] | None = None

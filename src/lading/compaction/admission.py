@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from lading.compaction import Arrival, Pressure
 from lading.compaction.arguments import clip_arguments, count_call_tokens, count_least_tokens, has_large_calls
 from lading.compaction.clearing import NOTE_TOKENS, clear
-from lading.compaction.clipping import clip
+from lading.compaction.clipping import CUT, clip, is_cut, read_whole
 from lading.compaction.cutting import MOST_STUB_TOKENS, carry_over, find_cut_points
 from lading.history.log import Draft
 from lading.history.view import View
@@ -51,11 +51,13 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
         return clip(arrival.view, item, cap_tokens=cap_tokens, pressure=pressure)
     if item.tokens <= min(cap_tokens, RESHAPED_TOKENS):
         return None
+    if (was_cut := is_cut(item, pressure)) and item.tokens <= cap_tokens:
+        return None
     pointer = pressure.address(str(item.entry))
     target = Target(cap_tokens - NOTE_TOKENS, tuple(find_terms(arrival.view)), pointer)
     parts: list[Part] = []
     forms: list[Shrunk] = []
-    for part in item.message.parts:
+    for part in (read_whole(arrival.view, item) if was_cut else item.message).parts:
         found = _shrink(part, target, pressure) if isinstance(part, ToolResult) else None
         if isinstance(part, ToolResult) and found:
             forms.append(found)
@@ -68,7 +70,7 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
         return clip(arrival.view, item, cap_tokens=cap_tokens, pressure=pressure)
     lossless = all(form.lossless for form in forms)
     shown = arrival.view.with_message(item, message)
-    reason = "a large result" if lossless else f"a result above the admission cap of {cap_tokens} tokens"
+    reason = "a large result" if lossless else f"{CUT} {cap_tokens} tokens"
     return Draft("reshaped" if lossless else "clipped", item.entry, item.entry, shown, reason, (pointer,))
 
 

@@ -12,6 +12,8 @@ from lading.history.view import Item, View
 from lading.messages import Message, Part, Text, ToolResult
 from lading.tokens.meter import COUNTED_CHARS
 
+CUT = "a result above the admission cap of"
+"""Start of the reason of a cut on arrival."""
 HEAD_SHARE = 0.7
 """Share of the kept text that comes from the start of the result; the rest comes from its end."""
 _CHARS_A_TOKEN = 8
@@ -28,7 +30,8 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
         return None
     parts: list[Part] = []
     pointers: list[str] = []
-    for part in item.message.parts:
+    message = read_whole(view, item) if is_cut(item, pressure) else item.message
+    for part in message.parts:
         clipped = part
         result = ToolResult("", (part,)) if late and isinstance(part, Text) else part
         if isinstance(result, ToolResult) and _count(result, pressure) > cap_tokens:
@@ -40,9 +43,28 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
         parts.append(clipped)
     if not pointers:
         return None
-    reason = f"a result above the admission cap of {cap_tokens} tokens"
     message = item.message.with_parts(tuple(parts))
-    return Draft("clipped", item.entry, item.entry, view.with_message(item, message), reason, tuple(pointers))
+    shown, reason = view.with_message(item, message), f"{CUT} {cap_tokens} tokens"
+    return Draft("clipped", item.entry, item.entry, shown, reason, tuple(pointers))
+
+
+def is_cut(item: Item, pressure: Pressure) -> bool:
+    """Return whether a cut on arrival alone changed the message: not a function of the caller, which may have
+    removed what must not be shown again."""
+    edits = [edit for edit in pressure.past.edits if edit.first <= item.entry <= edit.last] if item.kind else []
+    return bool(edits) and all(edit.reason.startswith(CUT) for edit in edits)
+
+
+def read_whole(view: View, item: Item) -> Message:
+    """Return the message with the texts of its results in the log, so that it is cut anew and not once more."""
+    raw = {result.call_id: result for _, one in view.raw_between(item.entry, item.entry) for result in one.results}
+    if len(raw) != len(item.message.results):
+        return item.message
+    parts = (
+        _read_whole(part, raw[part.call_id]) if isinstance(part, ToolResult) else part
+        for part in item.message.parts
+    )
+    return item.message.with_parts(tuple(parts))
 
 
 def split_ends(text: str, kept: int) -> tuple[str, str]:
@@ -76,6 +98,10 @@ def _clip_result(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pr
         if _count(whole, pressure) <= cap_tokens:
             return whole
     return cut(find_longest(len(text), cap_tokens, count=lambda kept: _count(cut(kept), pressure)))
+
+
+def _read_whole(shown: ToolResult, raw: ToolResult) -> ToolResult:
+    return replace(shown, parts=(Text(raw.text), *(part for part in shown.parts if not isinstance(part, Text))))
 
 
 def _show_ends(result: ToolResult, head: str, tail: str, *, total: int, pointer: str) -> ToolResult:

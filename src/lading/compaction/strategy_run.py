@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from lading import jsonbytes
 from lading.compaction import Account, Arrival, Compaction, Pressure, Strategy
 from lading.compaction.clearing import clear
-from lading.compaction.cutting import draft_emergency_cut
+from lading.compaction.cutting import SPARE_SHARE, draft_emergency_cut
 from lading.compaction.faults import find_fault
 from lading.compaction.provider_summaries import keep_summary
 from lading.compaction.superseded import draft_superseded
@@ -75,17 +75,24 @@ class StrategyRun:
         return compaction.settle(before)
 
     def admit(self, plan: Plan, pressure: Pressure) -> None:
-        """Add the strategy's edits of messages that were never sent."""
-        position = min(pressure.sent_items, len(plan.view.items))
+        """Add the strategy's edits of messages that were never sent; where the view does not fit, also of those
+        that the model has not answered, because it reads more first."""
+        view, sent = plan.view, min(pressure.sent_items, len(plan.view))
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
-            position = min(position, newest_block(plan.view.messages))
-        while position < (length := len(plan.view.items)):
-            arrival = Arrival(plan.view.items[position], plan.view, self._tools)
-            draft = self._guard(partial(run_admit, self.strategy, arrival, pressure=pressure), None)
-            if draft is not None:
-                self.apply(draft, plan, pressure=pressure)
-            position += 1 + len(plan.view.items) - length
+            sent = min(sent, newest_block(view.messages))
+        position, again = sent, pressure
+        if view.tokens > pressure.room_tokens:
+            position = min(sent, max(view.find_consumed_end(), view.head))
+            again = replace(pressure, room_tokens=int(pressure.room_tokens * (1 - SPARE_SHARE)))
+        while position < (length := len(plan.view)):
+            if position >= sent or plan.view.tokens > again.room_tokens:
+                arrival = Arrival(plan.view.items[position], plan.view, self._tools)
+                given = again if position < sent else pressure
+                draft = self._guard(partial(run_admit, self.strategy, arrival, pressure=given), None)
+                if draft is not None:
+                    self.apply(draft, plan, pressure=pressure)
+            position += 1 + len(plan.view) - length
 
     def compact(
         self, plan: Plan, pressure: Pressure, *, answer: AnswerSteps, others: Sequence[StrategyRun] = ()

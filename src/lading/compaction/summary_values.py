@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from lading.compaction.identifiers import NEAR_CHARS, find_tokens, split_name, weigh
+from lading.lazy import lazy
 
 HYPHENATED = 0.5
 """The weight of words joined by hyphens (``identifiers``): language, not a value."""
@@ -183,25 +184,25 @@ class KnownValues:
     def _has_near(self, value: float, spread: float) -> bool:
         return _is_near(value, self._numbers, spread)
 
-    @cached_property
+    @lazy
     def _numbers(self) -> list[float]:
         return sorted({*_read_numbers(self.text)})
 
-    @cached_property
+    @lazy
     def _sums(self) -> list[float]:
         return sorted({value for numbers in self._lines for value in _add(numbers)})
 
-    @cached_property
+    @lazy
     def _shares(self) -> list[float]:
         return sorted({value for numbers in self._lines for value in _share(numbers)})
 
-    @cached_property
+    @lazy
     def _lines(self) -> list[list[float]]:
         """The numbers of each line that has a few."""
         lines = (line for line in self.text.splitlines()[-MOST_PAIRED_LINES:] if len(line) <= MOST_LINE_CHARS)
         return [numbers for line in lines if len(numbers := [*_read_numbers(line)]) > 1]
 
-    @cached_property
+    @lazy
     def _dates(self) -> frozenset[tuple[int, int, int]]:
         return frozenset(date for found in _DATE.finditer(self.text) for date in _read_date(found))
 

@@ -8,7 +8,6 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ import msgspec
 
 from lading import jsonbytes
 from lading.exchange.marks import GivenMarks, find_marks
+from lading.lazy import lazy
 from lading.wire.layout import Layout
 
 DIGEST_BYTES = 16
@@ -97,7 +97,7 @@ class GivenMessages(Sequence[Any]):
         roles = (items.role(one[0] if items.unites else one) for one in self)
         return next((at for at, role in enumerate(roles) if is_wanted(role)), len(self))
 
-    @cached_property
+    @lazy
     def unmarked(self) -> Mapping[int, Any]:
         """The messages with cache marks, by index, without these marks."""
         if (scheme := self._layout.marks) is None:
@@ -106,7 +106,7 @@ class GivenMessages(Sequence[Any]):
         may += (at for at, run in enumerate(self.runs, start=self.known) if mark in run[0])
         return {at: bare for at in may if (bare := scheme.strip(self[at])) is not self[at]}
 
-    @cached_property
+    @lazy
     def digests(self) -> bytes:
         """``DIGEST_BYTES`` for the envelope, and for the bytes of each message without cache marks."""
         raws = [self._envelope, *map(b",".join, self.runs)]
@@ -116,7 +116,7 @@ class GivenMessages(Sequence[Any]):
         envelope, *new = [sha256(raw).digest()[:DIGEST_BYTES] for raw in raws]
         return b"".join([envelope, self.shared.digests, *new])
 
-    @cached_property
+    @lazy
     def marks(self) -> GivenMarks:
         """The caller's cache marks by their paths."""
         scheme = self._layout.marks

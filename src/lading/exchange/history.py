@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import takewhile
 from typing import Any, TypeAlias
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.exchange.bodies import DIGEST_BYTES, GivenMessages
+from lading.lazy import lazy
 from lading.messages import Message
 from lading.session.matching import fingerprint
 from lading.session.regrouping import Run
@@ -65,7 +65,7 @@ class RequestHistory:
         """Count the messages at the start, if these are their digests; else those of ``leading``."""
         return len(self.opening.leading) + (len(digests) // DIGEST_BYTES if self.digests.startswith(digests) else 0)
 
-    @cached_property
+    @lazy
     def digests(self) -> bytes:
         """``DIGEST_BYTES`` for each message after those at the start."""
         return self._given.digests[(1 + self.opening.start) * DIGEST_BYTES :]

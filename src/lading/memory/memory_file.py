@@ -55,7 +55,9 @@ _PLAIN_INDEX = (
 
 def describe_file(*, with_fts5: bool) -> FileKind:
     """Return the kind of the file, with an index of words in FTS5 or in plain tables."""
-    return FileKind(FILE_NAME, APPLICATION_ID, FORMAT, (*_TABLES, *(_FTS5_INDEX if with_fts5 else _PLAIN_INDEX)))
+    return FileKind(
+        FILE_NAME, "memory", APPLICATION_ID, FORMAT, (*_TABLES, *(_FTS5_INDEX if with_fts5 else _PLAIN_INDEX))
+    )
 
 
 def has_fts5() -> bool:

@@ -7,12 +7,9 @@ and stays as history.
 from __future__ import annotations
 
 import math
-import os
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 
 from msgspec.structs import replace
 
@@ -22,29 +19,30 @@ from lading.memory.folding import check_fold, fold_records
 from lading.memory.forgetting import erase_traces, forget_records
 from lading.memory.held_vectors import VectorCache
 from lading.memory.listing import list_around, list_earlier, list_newest
-from lading.memory.memory_file import FILE_NAME, describe_file, has_fts5
+from lading.memory.memory_file import describe_file, has_fts5
 from lading.memory.records import Kind, MemoryRecord, Namespace, Tombstone
 from lading.memory.rows import list_visible, parse_ids, read_records
 from lading.memory.store import LIMITS, Beside, MemoryLimits, Scored, Vectors, WordHit
 from lading.memory.terms import query_terms
 from lading.memory.vector_rows import find_model, list_unembedded, write_vectors
 from lading.memory.vectors import encode_vector
-from lading.memory.word_index import Fts5Index, find_index
+from lading.memory.word_index import Fts5Index, WordIndex, find_index
 from lading.memory.word_search import Area, RowFilter, count_term, rank_words
-from lading.stores.sqlite_file import Durability, connect, make_tables, translate_errors
+from lading.stores.sqlite_connection import StoreConnection
+from lading.stores.sqlite_file import Durability, connect, connect_in_memory
 
 
 class SqliteRecordStore:
     """A RecordStore in a file, made by ``open_records``. Several processes may use the folder at once."""
 
-    def __init__(self, connection: sqlite3.Connection, *, folder: Path, limits: MemoryLimits) -> None:
+    def __init__(
+        self, connection: StoreConnection, index: WordIndex, *, folder: Path, limits: MemoryLimits
+    ) -> None:
         self._folder = folder
         self._limits = limits
-        self._connection: sqlite3.Connection | None = connection
-        self._index = find_index(connection)
+        self._connection = connection
+        self._index = index
         self._vectors = VectorCache()
-        self._process = os.getpid()
-        self._lock = Lock()
 
     def add(
         self, records: Sequence[MemoryRecord], *, vectors: Vectors | None = None, at_s: float
@@ -52,7 +50,7 @@ class SqliteRecordStore:
         """Add records and return them with ids; see RecordStore."""
         bodies = check_records(records, limits=self._limits, at_s=at_s)
         rows = _encode_vectors(vectors) if vectors else {}
-        with self._transaction("BEGIN IMMEDIATE") as sql:
+        with self._connection.use("BEGIN IMMEDIATE") as sql:
             target = Destination(sql, self._index, self._limits)
             added = [
                 add_record(target, record, body=body, at_s=at_s)
@@ -65,7 +63,7 @@ class SqliteRecordStore:
     ) -> MemoryRecord:
         """Add a record in place of that one; see RecordStore."""
         rows = _encode_vectors(vectors) if vectors else {}
-        with self._transaction("BEGIN IMMEDIATE") as sql:
+        with self._connection.use("BEGIN IMMEDIATE") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
             older = next(iter(read_records(sql, parse_ids([record_id]), namespaces=seen).values()), None)
             if older is None or older.superseded_by:
@@ -89,7 +87,7 @@ class SqliteRecordStore:
         """Make records the history of another one; see RecordStore."""
         rows = _encode_vectors(vectors) if vectors else {}
         wanted = {*ids, into.id} - {""} if into else {*ids}
-        with self._transaction("BEGIN IMMEDIATE") as sql:
+        with self._connection.use("BEGIN IMMEDIATE") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
             found = {one.id: one for one in read_records(sql, parse_ids(wanted), namespaces=seen).values()}
             if missing := sorted(wanted - set(found)):
@@ -108,7 +106,7 @@ class SqliteRecordStore:
 
     def get(self, reader: Namespace, ids: Collection[str]) -> dict[str, MemoryRecord]:
         """Return the records of these ids that the reader sees; see RecordStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
             found = read_records(sql, parse_ids(ids), namespaces=seen)
         return {record.id: record for record in found.values()}
@@ -124,7 +122,7 @@ class SqliteRecordStore:
         limit: int = 1_000,
     ) -> tuple[MemoryRecord, ...]:
         """List records, newest first; see RecordStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
             shown = None if with_history else _describe_shown(at_s)
             newest = list_newest(sql, seen, kinds=kinds, key=key, shown=shown, limit=limit)
@@ -133,14 +131,14 @@ class SqliteRecordStore:
 
     def list_earlier(self, reader: Namespace, ids: Collection[str]) -> tuple[MemoryRecord, ...]:
         """List the earlier versions of records; see RecordStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
             earlier = list_earlier(sql, seen, records=parse_ids(ids))
             return tuple(reversed(read_records(sql, earlier, namespaces=seen).values()))
 
     def list_namespaces(self, tenant: str = "") -> tuple[Namespace, ...]:
         """List the namespaces that have records, sorted; see RecordStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             rows = sql.execute(
                 "SELECT tenant, user, agent, session FROM namespace WHERE records > 0 AND ? IN ('', tenant)",
                 (tenant,),
@@ -149,7 +147,7 @@ class SqliteRecordStore:
 
     def around(self, reader: Namespace, ids: Collection[str], *, count: int, at_s: float) -> dict[str, Beside]:
         """Return shown records before and after each of those; see RecordStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
             return list_around(sql, seen, records=parse_ids(ids), count=count, shown=_describe_shown(at_s))
 
@@ -157,7 +155,7 @@ class SqliteRecordStore:
         self, reader: Namespace, words: Sequence[str], *, at_s: float, limit: int, kinds: Collection[Kind] = ()
     ) -> list[WordHit]:
         """Return the shown records that have any of the words, by BM25; see RecordStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             area = _find_area(sql, reader)
             shown = _describe_shown(at_s, kinds)
             found = rank_words(sql, self._index, area=area, words=words, shown=shown, limit=max(limit, 0))
@@ -165,7 +163,7 @@ class SqliteRecordStore:
 
     def count_words(self, reader: Namespace, words: Collection[str]) -> dict[str, int]:
         """Return in how many records each word is: for several terms in one word, that of the rarest."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             area = _find_area(sql, reader)
             return {
                 word: min(
@@ -180,7 +178,7 @@ class SqliteRecordStore:
         """Return the shown records nearest to a vector by cosine; see RecordStore."""
         encode_vector(vector, size=len(vector))
         shown = _describe_shown(at_s)
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             number = find_model(sql, model, size=len(vector))
             held = [
                 self._vectors.read(sql, row.id, model=number, size=len(vector))
@@ -202,28 +200,28 @@ class SqliteRecordStore:
 
     def list_without_vectors(self, tenant: str, *, model: str, limit: int) -> tuple[MemoryRecord, ...]:
         """Return records of a tenant that have no vector of that model; see RecordStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             return list_unembedded(sql, tenant, model=model, limit=limit)
 
     def set_vectors(self, tenant: str, vectors: Vectors) -> None:
         """Store vectors by id, in place of those of other models; see RecordStore."""
         rows = _encode_vectors(vectors)
-        with self._transaction("BEGIN IMMEDIATE") as sql:
+        with self._connection.use("BEGIN IMMEDIATE") as sql:
             write_vectors(sql, vectors, rows=rows, tenant=tenant)
 
     def forget(self, reader: Namespace, ids: Collection[str], *, at_s: float) -> tuple[Tombstone, ...]:
         """Remove records with their words and vectors; see RecordStore."""
-        with self._transaction("BEGIN IMMEDIATE") as sql:
+        with self._connection.use("BEGIN IMMEDIATE") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
             found = read_records(sql, parse_ids(ids), namespaces=seen)
             forget_records(sql, self._index, records=found.values(), at_s=at_s)
-        with self._lock, translate_errors(self._folder, FILE_NAME):
-            erase_traces(self._check_open(), self._folder)
+        with self._connection.use() as sql:
+            erase_traces(sql, self._folder)
         return tuple(Tombstone(record.id, record.namespace, at_s) for record in found.values())
 
     def list_tombstones(self, reader: Namespace) -> tuple[Tombstone, ...]:
         """Return the traces of what was forgotten, oldest first; see RecordStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             seen = [row.id for row in list_visible(sql, reader)]
             rows = sql.execute(
                 "SELECT tombstone.id, tenant, user, agent, session, forgotten_s FROM tombstone "
@@ -235,11 +233,8 @@ class SqliteRecordStore:
 
     def close(self) -> None:
         """Close the file; see RecordStore."""
-        with self._lock, translate_errors(self._folder, FILE_NAME):
-            connection, self._connection = self._connection, None
-            self._vectors.clear()
-            if connection is not None:
-                connection.close()
+        self._connection.close()
+        self._vectors.clear()
 
     def _finish(
         self,
@@ -255,25 +250,6 @@ class SqliteRecordStore:
         if vectors:
             write_vectors(sql, vectors, rows={added[at][1]: data for at, data in rows.items()})
         return tuple(read_records(sql, [number], namespaces=[of])[number] for of, number in added)
-
-    def _check_open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            raise StoreError(f"The memory in {self._folder} is closed; open it again.")
-        if self._process != os.getpid():  # SQLite's locks do not survive a fork.
-            raise StoreError(f"The memory in {self._folder} was opened before a fork; open it again here.")
-        return self._connection
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, translate_errors(self._folder, FILE_NAME):
-            connection = self._check_open()
-            connection.execute(begin)
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
 
 
 def open_records(
@@ -294,18 +270,22 @@ def open_records(
     if with_fts5 and not can_use:
         raise InputError("This build of SQLite has no FTS5; leave with_fts5 out.")
     kind = describe_file(with_fts5=can_use if with_fts5 is None else with_fts5)
-    if folder is None:
-        place, connection = Path(":memory:"), make_tables(":memory:", kind)
-    else:
-        place, connection = Path(folder), connect(Path(folder), kind=kind, durability=durability, create=create)
-    if not can_use and isinstance(find_index(connection), Fts5Index):
+    place = Path(":memory:" if folder is None else folder)
+    connection = (
+        connect_in_memory(kind)
+        if folder is None
+        else connect(place, kind=kind, durability=durability, create=create)
+    )
+    with connection.use() as sql:
+        index = find_index(sql)
+        sql.execute("PRAGMA secure_delete = ON")
+    if not can_use and isinstance(index, Fts5Index):
         connection.close()
         raise StoreError(
             f"The memory in {place} has its index of words in FTS5, which this build of SQLite "
             f"({sqlite3.sqlite_version}) lacks; nothing is damaged. Open it with a Python whose SQLite has FTS5."
         )
-    connection.execute("PRAGMA secure_delete = ON")
-    return SqliteRecordStore(connection, folder=place, limits=limits)
+    return SqliteRecordStore(connection, index, folder=place, limits=limits)
 
 
 def _find_area(sql: sqlite3.Connection, reader: Namespace) -> Area:

@@ -13,12 +13,12 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 
 from lading import jsonbytes
 from lading.addresses import Address, check_name
 from lading.errors import AddressError, StoreError, TamperedError
+from lading.lazy import lazy
 
 # Some systems lack some flags. Without O_NONBLOCK, opening a planted pipe would block without end.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -44,7 +44,7 @@ class FilesystemArtifacts:
         self._root = root
         self._fsync = fsync
 
-    @cached_property
+    @lazy
     def _scope(self) -> Path:
         # Computed only when needed: paths are a good part of the time of an append.
         return self._root / jsonbytes.digest(f"{self._tenant}/{self._session}".encode())[:32]

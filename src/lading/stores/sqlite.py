@@ -7,14 +7,12 @@ on recorded sessions zlib at level 1 made the file a seventh smaller, and the ro
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
@@ -23,13 +21,14 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import LAST, Address, Names
-from lading.errors import AddressError, InputError, SessionBusy, StoreError, StoreFormatError, TamperedError
+from lading.errors import AddressError, InputError, SessionBusy, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry
 from lading.stores import NO_BLOBS, SessionStore, Stored, checking, refusals
 from lading.stores.artifacts import FilesystemArtifacts, check_digest
 from lading.stores.leases import Lease, Release, acquire, check_lease_request
 from lading.stores.lockfiles import LockFile, try_lock
-from lading.stores.sqlite_file import REPLIES, Durability, connect, translate_errors
+from lading.stores.sqlite_connection import StoreConnection
+from lading.stores.sqlite_file import REPLIES, Durability, connect
 
 V = TypeVar("V", Entry, Edit)
 
@@ -51,13 +50,11 @@ class SqliteStore(SessionStore):
     StoreError and changes nothing.
     """
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection, *, fsync: bool) -> None:
+    def __init__(self, folder: Path, connection: StoreConnection, *, fsync: bool) -> None:
         self._folder = folder
         self._artifacts_root = folder / "artifacts"
-        self._connection: sqlite3.Connection | None = connection
+        self._connection = connection
         self._fsync = fsync
-        self._process = os.getpid()
-        self._lock = Lock()
         self._locks: WeakSet[LockFile] = WeakSet()
 
     def append(
@@ -81,7 +78,7 @@ class SqliteStore(SessionStore):
             "artifact": artifacts,
         }
         files = self._artifacts(tenant, session)
-        with self._transaction("BEGIN IMMEDIATE") as sql:
+        with self._connection.use("BEGIN IMMEDIATE") as sql:
             number, counts = _find_record(sql, tenant, session) or _insert_record(sql, tenant, session)
             found = _StoredSession(sql, files, tenant, session, number, counts)
             checking.check_continues(entries, edits, call=call, stored=tuple(counts[kind] for kind in _KINDS))
@@ -141,12 +138,12 @@ class SqliteStore(SessionStore):
 
     def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
         """List the requested (tenant, session), sorted; see SessionStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             return _list_names(sql, tenant, prefix=prefix, limit=limit)
 
     def find_reply(self, tenant: str, reply_id: str) -> tuple[str, int] | None:
         """Find the entry of a reply; see SessionStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             if not sql.execute("SELECT 1 FROM sqlite_master WHERE name = 'reply'").fetchone():
                 return None
             query = "SELECT name, idx FROM reply JOIN session ON session = id WHERE digest = ? AND tenant = ?"
@@ -156,13 +153,13 @@ class SqliteStore(SessionStore):
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
         """Count the stored items of a session; see SessionStore."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             _, counts = _find_record(sql, tenant, session) or (0, dict.fromkeys(_KINDS, 0))
         return counts["entry"], counts["edit"], counts["manifest"]
 
     def count_orphans(self) -> int:
         """Count the stored items of sessions that the store does not list. Raises StoreError."""
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             (count,) = sql.execute("SELECT COUNT(*) FROM pragma_foreign_key_check").fetchone()
             return int(count)
 
@@ -173,8 +170,7 @@ class SqliteStore(SessionStore):
         path = self._folder / "locks" / jsonbytes.digest(f"{tenant}/{session}".encode())[:32]
 
         def attempt() -> Release | SessionBusy:
-            with self._lock, translate_errors(self._folder):
-                self._check_open()
+            with self._connection.use():
                 path.parent.mkdir(mode=0o700, exist_ok=True)
                 found = try_lock(path)
                 if isinstance(found, str):
@@ -185,20 +181,12 @@ class SqliteStore(SessionStore):
         return acquire(attempt, wait_s=wait_s)
 
     def close(self) -> None:
-        """Close the file. SQLite then merges the write-ahead log into it unless another process uses it."""
-        with self._lock, translate_errors(self._folder):
+        """Close the file and release the leases; in a forked child they stay with its parent."""
+        try:
+            self._connection.close()
+        finally:
             for lock in self._locks:
                 lock.release()
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
-
-    def _check_open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            raise StoreError(f"The store in {self._folder} is closed; open it again.")
-        if self._process != os.getpid():  # SQLite's locks do not survive a fork.
-            raise StoreError(f"The store in {self._folder} was opened before a fork; open it again here.")
-        return self._connection
 
     def _artifacts(self, tenant: str, session: str) -> FilesystemArtifacts:
         return FilesystemArtifacts(self._artifacts_root, tenant=tenant, session=session, fsync=self._fsync)
@@ -220,23 +208,11 @@ class SqliteStore(SessionStore):
     @contextmanager
     def _open_session(self, tenant: str, session: str) -> Iterator[_StoredSession]:
         artifacts = self._artifacts(tenant, session)
-        with self._transaction("BEGIN") as sql:
+        with self._connection.use("BEGIN") as sql:
             record = _find_record(sql, tenant, session)
             if record is None:
                 raise refusals.make_missing_session_error(tenant, session, known=_list_names(sql, tenant))
             yield _StoredSession(sql, artifacts, tenant, session, *record)
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, translate_errors(self._folder):
-            connection = self._check_open()
-            connection.execute(begin)
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
 
 
 def open_sqlite(folder: str | Path, *, durability: Durability = "full", create: bool = True) -> SqliteStore:

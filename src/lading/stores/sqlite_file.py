@@ -1,4 +1,4 @@
-"""Create, recognise and open the SQLite file of a store, and translate its errors.
+"""Create, recognise and open the SQLite file of a store.
 
 The file appears complete or not at all: it is built under another name and linked into place. The header of an
 existing file is read as plain bytes before SQLite opens it, so a foreign file is never changed. A file that this
@@ -11,17 +11,21 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
-from threading import Lock
 from typing import Literal, TypeAlias
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
 from lading.errors import InputError, StoreError, StoreFormatError
 from lading.stores.artifacts import sync_folder
+from lading.stores.sqlite_connection import (
+    StoreConnection,
+    connecting,
+    get_error_code,
+    is_connected,
+    translate_errors,
+)
 
 Durability: TypeAlias = Literal["full", "normal", "off"]
 """Failures that a finished append survives. In every mode that is the death of the process; in addition:
@@ -47,6 +51,8 @@ class FileKind(Struct, frozen=True):
 
     name: str
     """Its name in the folder of the store."""
+    noun: str
+    """Its contents' name in errors."""
     application_id: int
     format: int
     """The newest format that is read and written; the first one is 1."""
@@ -62,6 +68,7 @@ FORMAT = 1
 # By the counts in ``session`` a load notices that rows at the end are missing.
 SESSIONS = FileKind(
     FILE_NAME,
+    "store",
     APPLICATION_ID,
     FORMAT,
     (
@@ -85,30 +92,9 @@ REPLIES = """CREATE TABLE IF NOT EXISTS reply (
     PRIMARY KEY (digest, session))"""
 """An index of the entries by the digests of the ids of replies, made with the first: many stores have none."""
 
-_ADVICE = {
-    sqlite3.SQLITE_BUSY: "another process is writing to it; try again when that is done",
-    sqlite3.SQLITE_FULL: "no space is left; free some and repeat, nothing of this write was kept",
-    sqlite3.SQLITE_IOERR: "the system failed to read or write it; check the disk and its free space",
-    sqlite3.SQLITE_READONLY: "it cannot be written; check the permissions or choose another folder",
-    sqlite3.SQLITE_CANTOPEN: "its folder cannot be written; check the permissions or choose another folder",
-}
 
-
-class _StoreConnection(sqlite3.Connection):
-    """A connection that may be referred to weakly."""
-
-
-_connected: WeakKeyDictionary[sqlite3.Connection, tuple[int, int]] = WeakKeyDictionary()
-"""The connections of this process, with device and inode of their files. A closed one may still be among them."""
-_connecting = Lock()
-if hasattr(os, "register_at_fork"):  # A child that is forked during a connection would find it locked for ever.
-    os.register_at_fork(
-        before=_connecting.acquire, after_in_parent=_connecting.release, after_in_child=_connecting.release
-    )
-
-
-def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, create: bool) -> sqlite3.Connection:
-    """Connect to the file of that kind in a folder, in autocommit mode and usable from any thread.
+def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, create: bool) -> StoreConnection:
+    """Connect to the file of that kind in a folder.
 
     Without ``create`` nothing is made, and a store that cannot be written is opened for reading.
     Raises StoreError, StoreFormatError; InputError for an unknown durability.
@@ -116,27 +102,30 @@ def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, 
     if durability not in _SYNCHRONOUS:
         raise InputError(f"There is no durability {durability!r}; choose full, normal or off.")
     path = folder / kind.name
-    with translate_errors(folder, kind.name), _connecting:
+    with translate_errors(folder, kind.name), connecting:
         if create and not path.exists():
             _make_folder(folder)
             _make_file(path, kind)
         _check_header(path, kind, write=create)
         try:
-            connection = _open(path, "mode=rw")
+            sql = _open(path, "mode=rw")
         except sqlite3.OperationalError as error:
-            if create or _error_code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+            if create or get_error_code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
                 raise
-            connection = _open_read_only(path)
-        _connected[connection] = _identify(path)
-        connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+            sql = _open_read_only(path)
+        connection = StoreConnection(sql, folder, path, what=f"The {kind.noun} in {folder}")
+        sql.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
         if durability == "full":
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            sql.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
     return connection
 
 
-def make_tables(place: str, kind: FileKind) -> sqlite3.Connection:
-    """Make the tables of that kind in a new file, or in memory for ``:memory:``, and connect to them like
-    ``connect``."""
+def connect_in_memory(kind: FileKind) -> StoreConnection:
+    """Connect to new tables in memory."""
+    return StoreConnection(_make_tables(":memory:", kind), Path(), None, what=f"The {kind.noun}")
+
+
+def _make_tables(place: str, kind: FileKind) -> sqlite3.Connection:
     connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
     with ExitStack() as undo:
         undo.callback(connection.close)
@@ -148,35 +137,6 @@ def make_tables(place: str, kind: FileKind) -> sqlite3.Connection:
         connection.execute("COMMIT")
         undo.pop_all()
     return connection
-
-
-@contextmanager
-def translate_errors(folder: Path, file_name: str = FILE_NAME) -> Iterator[None]:
-    """Translate errors of SQLite and the system into errors of Lading with advice."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        # SQLite quotes damaged names in its messages, which the sqlite3 module then fails to decode.
-        raise make_damaged_error(folder, "a name is not UTF-8", file_name=file_name) from error
-    except sqlite3.Error as error:
-        advice = _ADVICE.get(_error_code(error))
-        if advice is None:
-            raise make_damaged_error(folder, str(error), file_name=file_name) from error
-        raise StoreError(f"The store in {folder} cannot be used: {advice} ({error}).") from error
-    except OSError as error:
-        raise StoreError(
-            f"The store in {folder} cannot be used: {error.strerror}; check its permissions and free space."
-        ) from error
-
-
-def make_damaged_error(folder: Path, detail: str, *, file_name: str = FILE_NAME) -> StoreFormatError:
-    """Make the error for a damaged file."""
-    # SQLite quotes the damaged bytes, which may be unprintable.
-    words = "".join(sign if sign.isprintable() else " " for sign in detail[:200]).split()
-    return StoreFormatError(
-        f"The store in {folder} is damaged ({' '.join(words)}); restore the folder from a copy, or "
-        f"save what can be read with: sqlite3 {file_name} .recover"
-    )
 
 
 def _make_folder(folder: Path) -> None:
@@ -195,7 +155,7 @@ def _make_file(path: Path, kind: FileKind) -> None:
     descriptor, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
     os.close(descriptor)
     try:
-        with closing(make_tables(name, kind)) as connection:
+        with closing(_make_tables(name, kind)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
         os.link(name, path)
     except FileExistsError:
@@ -210,7 +170,7 @@ def _check_header(path: Path, kind: FileKind, *, write: bool) -> None:
         raise StoreError(f"There is no store in {path.parent}: {kind.name} is missing; check the folder.")
     if not path.is_file():
         raise StoreFormatError(f"{path} is not a file; choose another folder for the store.")
-    if _identify(path) in _connected.values():
+    if is_connected(path):
         return
     with open(path, "r+b" if write else "rb") as file:
         header = file.read(_HEADER_BYTES)
@@ -231,11 +191,6 @@ def _check_header(path: Path, kind: FileKind, *, write: bool) -> None:
         )
 
 
-def _identify(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_dev, status.st_ino
-
-
 def _open(path: Path, query: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.resolve().as_uri()}?{query}",
@@ -243,7 +198,6 @@ def _open(path: Path, query: str) -> sqlite3.Connection:
         timeout=WAIT_S,
         isolation_level=None,
         check_same_thread=False,
-        factory=_StoreConnection,
     )
     with ExitStack() as undo:
         undo.callback(connection.close)
@@ -263,7 +217,3 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
             "folder to a place that can be written and open it there."
         )
     return _open(path, "mode=ro&immutable=1")
-
-
-def _error_code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -1,0 +1,106 @@
+"""A model that reads more of results that were cut to fit still sees the rest of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+
+from lading import Session
+from lading.compaction.composing import compose
+from lading.messages import Message, Text, Tool, ToolCall, ToolResult
+from tests.histories import answered, called
+
+TOOLS = [Tool("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})]
+
+
+def lines(name: str, many: int) -> list[str]:
+    return [f"{name} {at}: the {at * 7919 % 1009}th value is {at * 104729 % 99991}" for at in range(many)]
+
+
+def fill(session: Session, texts: Sequence[list[str]], *, rounds: int) -> int:
+    """Add older rounds and one with these results, which do not fit. Return the number of its entry."""
+    session.add("Which values repeat? Never round them.")
+    for number in range(rounds):
+        session.add([called(f"old-{number}"), answered(f"old-{number}", "old " * 300)])
+        session.pack(TOOLS)
+    ids = [text[0].split()[0] for text in texts]
+    session.add([Message("assistant", tuple(ToolCall(one, "read", json.dumps({"path": one})) for one in ids))])
+    results = (ToolResult(one, (Text("\n".join(text)),)) for one, text in zip(ids, texts, strict=True))
+    session.add([Message("tool", (result,)) for result in results])
+    return len(session.entries) - len(texts)
+
+
+def read_on(session: Session, entry: int, start: int) -> None:
+    """Have the model read a page of a result."""
+    page = json.dumps({"address": f"artifact://log/{entry}", "lines": f"{start}-{start + 40}"})
+    reply = Message("assistant", (ToolCall(f"page-{start}", "restore", page),))
+    session.add([reply, *session.handle(reply)])
+
+
+def share(session: Session, texts: Sequence[list[str]]) -> float:
+    """The share of the lines that the next request shows."""
+    body = session.pack(TOOLS).body.decode()
+    return sum(line in body for text in texts for line in text) / sum(map(len, texts))
+
+
+@pytest.mark.parametrize("model", ["gpt-5-mini", "claude-sonnet-4-5", "gemini-2.5-flash"])
+@pytest.mark.parametrize("rounds", [0, 6])
+@pytest.mark.parametrize("many", [2, 3])
+def test_pages_take_the_place_of_a_part_of_the_results(many: int, rounds: int, model: str) -> None:
+    texts = [lines(f"file-{number}", 2_400 // many) for number in range(many)]
+    with Session(model, window=24_000) as session:
+        entry = fill(session, texts, rounds=rounds)
+        first = share(session, texts)
+        assert 0.2 < first < 0.9
+        edits = len(session.edits)
+        for start in range(50, 450, 80):
+            read_on(session, entry, start)
+            assert share(session, texts) > first / 2
+        # Cut twice at most for five pages: each time the provider writes its cache anew.
+        assert len(session.edits) <= edits + 2 * many
+
+
+def test_a_result_is_cut_anew_and_not_once_more() -> None:
+    texts = [lines("file-1", 1_200), lines("file-2", 1_200)]
+    with Session("gpt-5-mini", window=24_000) as session:
+        entry = fill(session, texts, rounds=0)
+        before = share(session, texts)
+        read_on(session, entry, 50)
+        assert share(session, texts) < before
+        cut = session.edits[-1].replacement[0].results[0].text
+        assert re.findall(r"of ([\d,]+) lines left out", cut) == ["1,200"]
+
+
+def hide(messages: Sequence[Message], secret: str) -> list[Message]:
+    def change(message: Message) -> Message:
+        parts = [
+            ToolResult(part.call_id, (Text(part.text.replace(secret, "…")),))
+            if isinstance(part, ToolResult)
+            else part
+            for part in message.parts
+        ]
+        return message.with_parts(tuple(parts))
+
+    return [change(message) for message in messages]
+
+
+def test_what_a_function_of_the_caller_removed_does_not_return() -> None:
+    texts = [lines("file-1", 1_200), lines("file-2", 1_200)]
+    strategy = compose([partial(hide, secret="value is 1"), "priced"])
+    with Session("gpt-5-mini", window=24_000, strategy=strategy) as session:
+        entry = fill(session, texts, rounds=0)
+        assert "value is 1" not in session.pack(TOOLS).body.decode()
+        edits = len(session.edits)
+        read_on(session, entry, 50)
+        session.pack(TOOLS)
+        assert {edit.first for edit in session.edits[edits:]} & {entry, entry + 1}
+        assert all(
+            "value is 1" not in one.text
+            for edit in session.edits[edits:]
+            for m in edit.replacement
+            for one in m.results
+        )

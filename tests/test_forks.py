@@ -1,0 +1,204 @@
+"""A child that is forked beside busy threads waits for none that it does not have, and writes what it is told is
+written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lading.memory import open_memory
+from lading.stores.sqlite import open_sqlite
+from tests.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+
+FORKING = f"""
+import os, signal, sys, threading
+from time import sleep
+
+def fork(child):
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    signal.alarm({int(PATIENCE_S)})
+    try:
+        child()
+    except BaseException as error:
+        print(repr(error), flush=True)
+        os._exit(1)
+    os._exit(0)
+"""
+
+
+def run(code: str, *arguments: object) -> None:
+    given = [sys.executable, "-c", FORKING + code, *map(str, arguments)]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=2 * PATIENCE_S)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+BUSY = """
+from lading.stores.sqlite import open_sqlite
+from tests.stores.samples import entries
+folder, closes = sys.argv[1], sys.argv[2] == "True"
+store, inside, left = open_sqlite(folder), threading.Event(), []
+
+def append():
+    with store._connection.use("BEGIN IMMEDIATE") as sql:
+        inside.set()
+        sleep(0.3)
+        left.append(True)
+    store.append("acme", "parent", entries=entries(0, 3))
+
+def child():
+    assert left
+    if closes:
+        store.close()
+    with open_sqlite(folder) as own:
+        own.append("acme", "child", entries=entries(0, 3))
+
+thread = threading.Thread(target=append)
+thread.start()
+inside.wait()
+ended = fork(child)
+thread.join()
+store.close()
+sys.exit(ended)
+"""
+
+
+@pytest.mark.parametrize("closes", [False, True], ids=["open", "closed"])
+def test_a_fork_waits_for_the_thread_that_writes(closes: bool, tmp_path: Path) -> None:
+    run(BUSY, tmp_path / "store", closes)
+    with open_sqlite(tmp_path / "store") as store:
+        assert store.counts("acme", "parent") == store.counts("acme", "child") == (3, 0, 0)
+
+
+WITHIN = """
+from lading.stores.sqlite import open_sqlite
+from lading.stores.sqlite_connection import connecting
+from tests.stores.samples import entries
+folder = sys.argv[1]
+with open_sqlite(folder) as store:
+    store.append("acme", "parent", entries=entries(0, 3))
+    with connecting, store._connection.use("BEGIN IMMEDIATE") as sql:
+        sql.execute("PRAGMA cache_size = 10")  # So that most of what follows is in the log already.
+        rows = [(f"own-{number:05}-" + 200 * "x",) for number in range(9_000)]
+        add = "INSERT INTO session (tenant, name, entries, edits, manifests) VALUES ('acme', ?, 0, 0, 0)"
+        sql.executemany(add, rows)
+        # As a handler of signals does that forks in this moment.
+        ended = fork(store.close)
+sys.exit(ended)
+"""
+
+
+def test_a_fork_within_a_transaction_leaves_it_to_the_parent(tmp_path: Path) -> None:
+    run(WITHIN, tmp_path / "store")
+    with open_sqlite(tmp_path / "store") as store:
+        assert len(store.sessions(prefix="own-")) == 9_000
+        assert store.counts("acme", "parent") == (3, 0, 0)
+
+
+OTHER = """
+import os, subprocess, sys, lading
+from lading.memory import open_memory
+
+kind, folder, name, code, closes = sys.argv[1:]
+
+def begin(name):
+    if kind == "memory":
+        return open_memory(folder, user=name)
+    return lading.Session("gpt-5-mini", store=folder, name=name)
+
+def write(one, text):
+    one.remember(text) if kind == "memory" else one.add(text)
+
+if name == "other":
+    with begin(name) as other:
+        write(other, "other")
+"""
+AGAIN = """
+(opened, opens), (ended, ends) = os.pipe(), os.pipe()
+parent = begin("parent")
+write(parent, "parent")
+
+def child():
+    if closes:
+        parent.close()
+    own = begin("child")
+    write(own, "first")
+    os.write(opens, b".")
+    os.read(ended, 1)
+    write(own, "second")
+
+def end():
+    os.read(opened, 1)
+    parent.close()
+    subprocess.run([sys.executable, "-c", code, kind, folder, "other", "", ""], check=True)
+    os.write(ends, b".")
+
+thread = threading.Thread(target=end)
+thread.start()
+ended_with = fork(child)
+thread.join()
+sys.exit(ended_with)
+"""
+
+
+@pytest.mark.parametrize("closes", ["", "closed"], ids=["open", "closed"])
+@pytest.mark.parametrize("kind", ["memory", "session"])
+def test_a_child_that_opens_the_folder_again_keeps_what_it_writes(kind: str, closes: str, tmp_path: Path) -> None:
+    """While its parent closes the folder, and another process is the last to have it open."""
+    folder = tmp_path / "store"
+    run(OTHER + AGAIN, kind, folder, "parent", OTHER, closes)
+    if kind == "memory":
+        with open_memory(folder, user="child") as memory:
+            assert {record.text for record in memory.list()} == {"first", "second"}
+    else:
+        with open_sqlite(folder) as store:
+            assert store.counts("default", "child")[0] == 2
+
+
+COMPUTING = """
+from msgspec import Struct
+from lading.lazy import lazy
+from lading.structs import convert
+inside, ends = threading.Event(), threading.Event()
+
+def wait():
+    if threading.current_thread() is not threading.main_thread():
+        inside.set()
+        ends.wait()
+
+class Value:
+    @lazy
+    def slow(self):
+        wait()
+        return 1
+
+class First(Struct):
+    name: str
+    def __post_init__(self):
+        wait()
+
+class Other(Struct):
+    name: str
+
+compute = (lambda: Value().slow) if sys.argv[1] == "attribute" else (lambda: convert({"name": "a"}, First))
+again = (lambda: Value().slow) if sys.argv[1] == "attribute" else (lambda: convert({"name": "a"}, Other))
+thread = threading.Thread(target=compute)
+thread.start()
+inside.wait()
+threading.Timer(0.3, ends.set).start()
+ended = fork(again)
+thread.join()
+sys.exit(ended)
+"""
+
+
+@pytest.mark.parametrize("what", ["attribute", "conversion"])
+def test_a_child_computes_what_a_thread_of_its_parent_was_computing(what: str) -> None:
+    run(COMPUTING, what)
