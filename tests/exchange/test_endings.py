@@ -22,7 +22,8 @@ from lading.exchange.wrapping import WrapOptions
 from lading.session.options import SessionOptions
 from lading.stores import SessionStore
 from lading.stores.memory import MemoryStore
-from lading.stores.sqlite import SqliteStore, open_sqlite
+from lading.stores.sqlite import open_sqlite
+from lading.stores.sqlite_connection import StoreConnection
 from tests.clients.mocks import Streamed
 from tests.exchange.scripts import request_body, streamed
 from tests.waiting import until
@@ -111,7 +112,7 @@ def test_nothing_is_stored_where_an_answer_is_dropped() -> None:
     ("store", "kind", "method"),
     [
         ("memory", MemoryStore, "_check_open"),  # With the store's lock.
-        ("sqlite", SqliteStore, "_check_open"),
+        ("sqlite", StoreConnection, "_check_place"),
         ("sqlite", Conversations, "_close_oldest"),  # With the lock of the conversations.
     ],
 )

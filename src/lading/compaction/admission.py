@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from lading.compaction import Arrival, Pressure
 from lading.compaction.arguments import clip_arguments, count_call_tokens, count_least_tokens, has_large_calls
 from lading.compaction.clearing import NOTE_TOKENS, clear
-from lading.compaction.clipping import CUT, clip, is_cut, read_whole
+from lading.compaction.clipping import CUT, LOSSLESS, clip, find_uncut
 from lading.compaction.cutting import MOST_STUB_TOKENS, carry_over, find_cut_points
 from lading.history.log import Draft
 from lading.history.view import View
@@ -24,7 +24,8 @@ from lading.shrink import Shrunk, Target
 from lading.shrink.shrinking import reduce, shrink
 
 ADMISSION_SHARE = 0.8
-"""A single result, or call, above this share of the room is cut before it is sent."""
+"""A single result, or call, above this share of the room is cut before it is sent, and so are results that do not
+fit together: the next small messages would otherwise fill the window."""
 FULL_SHARE = 0.5
 """Unread results share the room only if they need more than this share of it."""
 CALLS_SHARE = 0.1
@@ -51,13 +52,14 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
         return clip(arrival.view, item, cap_tokens=cap_tokens, pressure=pressure)
     if item.tokens <= min(cap_tokens, RESHAPED_TOKENS):
         return None
-    if (was_cut := is_cut(item, pressure)) and item.tokens <= cap_tokens:
+    uncut = find_uncut(arrival.view, item, pressure=pressure)
+    if uncut and item.tokens <= cap_tokens:
         return None
     pointer = pressure.address(str(item.entry))
     target = Target(cap_tokens - NOTE_TOKENS, tuple(find_terms(arrival.view)), pointer)
     parts: list[Part] = []
     forms: list[Shrunk] = []
-    for part in (read_whole(arrival.view, item) if was_cut else item.message).parts:
+    for part in (uncut or item.message).parts:
         found = _shrink(part, target, pressure) if isinstance(part, ToolResult) else None
         if isinstance(part, ToolResult) and found:
             forms.append(found)
@@ -70,7 +72,7 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
         return clip(arrival.view, item, cap_tokens=cap_tokens, pressure=pressure)
     lossless = all(form.lossless for form in forms)
     shown = arrival.view.with_message(item, message)
-    reason = "a large result" if lossless else f"{CUT} {cap_tokens} tokens"
+    reason = LOSSLESS if lossless else f"{CUT} {cap_tokens} tokens"
     return Draft("reshaped" if lossless else "clipped", item.entry, item.entry, shown, reason, (pointer,))
 
 
@@ -136,11 +138,14 @@ def _find_caps(view: View, pressure: Pressure) -> tuple[int, int]:
 def _divide_room(view: View, room: int, *, pressure: Pressure) -> tuple[int, int]:
     """Return the caps at which the results and calls of the newest block fit beside what cannot be removed; the
     whole room while the view fits, or if the block is small."""
-    if view.tokens <= pressure.room_tokens:
+    most = int(room * ADMISSION_SHARE)
+    if view.tokens <= pressure.room_tokens - room + most:
         return room, room
     start = max(view.find_consumed_end(), view.head)
     unread = view.items[start:]
     total = sum(item.tokens for item in unread)
+    if view.tokens <= pressure.room_tokens and all(item.kind != "clipped" for item in unread):
+        return room, room
     stays = _count_staying(view, start, is_full=total > room * FULL_SHARE, pressure=pressure)
     if not stays:
         return room, room
@@ -151,7 +156,7 @@ def _divide_room(view: View, room: int, *, pressure: Pressure) -> tuple[int, int
     freed = sum(item.tokens for item in calling) - count_least_tokens(view, calling, drafts=(), pressure=pressure)
     left = room - stays - (total - sum(results) - sum(calls))
     kept = max(min(sum(calls), int(room * CALLS_SHARE)), sum(calls) - freed)
-    share = _find_cap(results, left - kept, otherwise=room)
+    share = _find_cap(results, min(left - kept, most), otherwise=room)
     return share, _find_cap(calls, left - sum(min(size, share) for size in results), otherwise=room)
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import dropwhile
 
 from msgspec.structs import replace
 
 from lading.compaction import Pressure
-from lading.history.log import Draft
+from lading.history.log import Draft, Edit
 from lading.history.view import Item, View
 from lading.messages import Message, Part, Text, ToolResult
 from lading.tokens.meter import COUNTED_CHARS
 
-CUT = "a result above the admission cap of"
-"""Start of the reason of a cut on arrival."""
+CUT, LOSSLESS = "a result above the admission cap of", "a large result"
+"""The reasons of a cut and of another form on arrival; that of a cut goes on with the cap."""
 HEAD_SHARE = 0.7
 """Share of the kept text that comes from the start of the result; the rest comes from its end."""
 _CHARS_A_TOKEN = 8
@@ -30,8 +31,7 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
         return None
     parts: list[Part] = []
     pointers: list[str] = []
-    message = read_whole(view, item) if is_cut(item, pressure) else item.message
-    for part in message.parts:
+    for part in (find_uncut(view, item, pressure=pressure) or item.message).parts:
         clipped = part
         result = ToolResult("", (part,)) if late and isinstance(part, Text) else part
         if isinstance(result, ToolResult) and _count(result, pressure) > cap_tokens:
@@ -48,23 +48,22 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
     return Draft("clipped", item.entry, item.entry, shown, reason, tuple(pointers))
 
 
-def is_cut(item: Item, pressure: Pressure) -> bool:
-    """Return whether a cut on arrival alone changed the message: not a function of the caller, which may have
-    removed what must not be shown again."""
+def find_uncut(view: View, item: Item, *, pressure: Pressure) -> Message | None:
+    """Return the message as it was before it was cut on arrival, so that it is cut anew and not once more; None if
+    that is not known. It has what a function of the caller left, not what the log has."""
     edits = [edit for edit in pressure.past.edits if edit.first <= item.entry <= edit.last] if item.kind else []
-    return bool(edits) and all(edit.reason.startswith(CUT) for edit in edits)
+    others = [*dropwhile(_is_admission, reversed(edits))]
+    if len(others) == len(edits):
+        return None
+    raw = (message for _, message in view.raw_between(item.entry, item.entry))
+    before, (start, end) = others[0].replacement if others else tuple(raw), view.span(item.entry, item.entry)
+    at = next(at for at in range(start, end) if view.items[at] is item)
+    found = before[at - start] if len(before) == end - start else item.message
+    return found if len(found.results) == len(item.message.results) else None
 
 
-def read_whole(view: View, item: Item) -> Message:
-    """Return the message with the texts of its results in the log, so that it is cut anew and not once more."""
-    raw = {result.call_id: result for _, one in view.raw_between(item.entry, item.entry) for result in one.results}
-    if len(raw) != len(item.message.results):
-        return item.message
-    parts = (
-        _read_whole(part, raw[part.call_id]) if isinstance(part, ToolResult) else part
-        for part in item.message.parts
-    )
-    return item.message.with_parts(tuple(parts))
+def _is_admission(edit: Edit) -> bool:
+    return edit.first == edit.last and (edit.reason.startswith(CUT) or edit.reason == LOSSLESS)
 
 
 def split_ends(text: str, kept: int) -> tuple[str, str]:
@@ -98,10 +97,6 @@ def _clip_result(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pr
         if _count(whole, pressure) <= cap_tokens:
             return whole
     return cut(find_longest(len(text), cap_tokens, count=lambda kept: _count(cut(kept), pressure)))
-
-
-def _read_whole(shown: ToolResult, raw: ToolResult) -> ToolResult:
-    return replace(shown, parts=(Text(raw.text), *(part for part in shown.parts if not isinstance(part, Text))))
 
 
 def _show_ends(result: ToolResult, head: str, tail: str, *, total: int, pointer: str) -> ToolResult:

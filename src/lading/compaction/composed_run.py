@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Account, Pressure, Strategy
 from lading.compaction.basic import admit as clip_enormous
-from lading.compaction.strategy_run import AnswerSteps, StrategyRun
+from lading.compaction.strategy_run import AnswerSteps, StrategyRun, spare
 from lading.frozen import ReadOnly
 from lading.history.log import Draft, Edit
 from lading.history.plan import Plan
@@ -19,7 +19,8 @@ class ComposedRun(StrategyRun):
 
     def decide(self, plan: Plan, pressure: Pressure, *, account: Account, answer: AnswerSteps) -> Account:
         """Decide as one strategy. Where its parts leave too much, the last makes room, then those before it."""
-        runs = [self._start_part(part) for part in self.strategy.parts]
+        runs, given = [self._start_part(part) for part in self.strategy.parts], pressure
+        pressure = spare(plan.view, given)
         # Clipping what is enormous comes last and once: strategies without an admission of their own do it.
         admissions = {part.admit: one for part, one in zip(self.strategy.parts, runs, strict=True)}
         for admit in sorted(admissions, key=lambda admit: admit is clip_enormous):
@@ -42,7 +43,7 @@ class ComposedRun(StrategyRun):
         for draft in _keep_newest(staged.edits[len(plan.edits) :], pressure):
             plan.apply(draft, room_tokens=room_tokens)
         if self.strategy.changes_requests:
-            self.rescue(plan, pressure, others=runs)
+            self.rescue(plan, given, others=runs)
         return join_account(accounts)
 
     def _start_part(self, part: Strategy) -> StrategyRun:

@@ -66,30 +66,24 @@ class StrategyRun:
 
     def decide(self, plan: Plan, pressure: Pressure, *, account: Account, answer: AnswerSteps) -> Account:
         """Add the strategy's edits to the plan; return the new account."""
-        self.admit(plan, pressure)
+        spared = spare(plan.view, pressure)
+        self.admit(plan, spared)
         before = account[-1] if isinstance(account, tuple) else account
-        pressure = replace(pressure, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
-        compaction = self.compact(plan, pressure, answer=answer)
+        spared = replace(spared, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
+        compaction = self.compact(plan, spared, answer=answer)
         if self.strategy.changes_requests and (compaction.drafts or plan.view.tokens > pressure.room_tokens):
             self.rescue(plan, pressure)
         return compaction.settle(before)
 
     def admit(self, plan: Plan, pressure: Pressure) -> None:
-        """Add the strategy's edits of messages that were never sent; where the view does not fit, also of those
-        that the model has not answered, because it reads more first."""
-        view, sent = plan.view, min(pressure.sent_items, len(plan.view))
-        if pressure.past.is_refused:
-            # The model did not see the new messages of a request that was too long.
-            sent = min(sent, newest_block(view.messages))
-        position, again = sent, pressure
-        if view.tokens > pressure.room_tokens:
-            position = min(sent, max(view.find_consumed_end(), view.head))
-            again = replace(pressure, room_tokens=int(pressure.room_tokens * (1 - SPARE_SHARE)))
+        """Add the strategy's edits of messages that the model has not seen; where the view does not fit, also of
+        those that it has not answered, because it reads more first."""
+        sent = _count_seen(plan.view, pressure)
+        position = sent if plan.view.tokens <= pressure.room_tokens else min(sent, _find_unread(plan.view))
         while position < (length := len(plan.view)):
-            if position >= sent or plan.view.tokens > again.room_tokens:
+            if position >= sent or plan.view.tokens > pressure.room_tokens:
                 arrival = Arrival(plan.view.items[position], plan.view, self._tools)
-                given = again if position < sent else pressure
-                draft = self._guard(partial(run_admit, self.strategy, arrival, pressure=given), None)
+                draft = self._guard(partial(run_admit, self.strategy, arrival, pressure=pressure), None)
                 if draft is not None:
                     self.apply(draft, plan, pressure=pressure)
             position += 1 + len(plan.view) - length
@@ -159,6 +153,24 @@ class StrategyRun:
             raise result
         self.overrule(f"it failed: {describe_error(result)}")
         return otherwise
+
+
+def spare(view: View, pressure: Pressure) -> Pressure:
+    """Return the pressure under which to decide: with less room where the view does not fit because the model reads
+    more of what it has not answered. Otherwise each page of that would force another edit."""
+    if view.tokens <= pressure.room_tokens or _find_unread(view) >= _count_seen(view, pressure):
+        return pressure
+    return replace(pressure, room_tokens=int(pressure.room_tokens * (1 - SPARE_SHARE)))
+
+
+def _find_unread(view: View) -> int:
+    return max(view.find_consumed_end(), view.head)
+
+
+def _count_seen(view: View, pressure: Pressure) -> int:
+    sent = min(pressure.sent_items, len(view))
+    # The model did not see the new messages of a request that was too long.
+    return min(sent, newest_block(view.messages)) if pressure.past.is_refused else sent
 
 
 class CompactCall(NamedTuple):

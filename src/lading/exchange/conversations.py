@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Lock
 from typing import Any, TypeAlias
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from lading.addresses import fork_prefix, free_names, is_fork_name
 from lading.errors import LadingError, SessionBusy
@@ -55,19 +55,23 @@ class Conversations:
         clock: Callable[[], float],
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        self._store = resolve_store(store)
-        self._owns_store = self._store is not store
+        self._given_store: SessionStore | str | os.PathLike[str] | None = store
+        self._opened: SessionStore | None = resolve_store(store)
         self._wait_s = None if (wait_s := wrapping.options.wait_s) is None else max(wait_s, _MOMENT_S)
         self.wrapping, self.clock = wrapping, clock
-        self.bodies, self.endings, self.subscribers = Bodies(), Endings(), Subscribers()
+        self.subscribers = Subscribers()
         if on_event is not None:
             # Every call has its usage; it is given to those who subscribe to it.
             self.subscribers.subscribe(ALL, lambda one: None if type(one) is ContextUsage else on_event(one))
-        self.waiting = WaitingSteps()
         self._unpacked: dict[str, Unpacked] = {}
         self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}
         """By model, the window that its provider reported when it found a request too long."""
+        self._start()
+        _all.add(self)
+
+    def _start(self) -> None:
+        self.bodies, self.endings, self.waiting = Bodies(), Endings(), WaitingSteps()
         self._lock = Lock()
         self._open: dict[str, ClientConversation] = {}
         """By the session's name; the most recently used one is last."""
@@ -75,6 +79,24 @@ class Conversations:
         """The steps of closed sessions, by name; the next session of the name goes on with it."""
         self._groups: WeakValueDictionary[str, Lock] = WeakValueDictionary()
         """A lock for each session name that is being searched, shared by the requests that search it."""
+
+    def start_anew(self) -> None:
+        """Start without conversations, in the child of a fork: others may be in a call there that has no thread."""
+        self._start()
+        if self._opened is not self._given_store:
+            self._opened = None
+
+    @property
+    def _store(self) -> SessionStore:
+        if self._opened is not None:
+            return self._opened
+        with self._lock:
+            return self._open_store()
+
+    def _open_store(self) -> SessionStore:
+        if self._opened is None:
+            self._opened = resolve_store(self._given_store)
+        return self._opened
 
     @property
     def sessions(self) -> tuple[SharedSession, ...]:
@@ -189,8 +211,8 @@ class Conversations:
             conversations, self._open = self._open, {}
         for conversation in conversations.values():
             conversation.session.close()
-        if self._owns_store:
-            self._store.close()
+        if self._opened is not None and self._opened is not self._given_store:
+            self._opened.close()
 
     def _find(self, request: ConversationRequest) -> ClaimedConversation | None:
         """Find or start the request's conversation; None to search again, because another request claimed it."""
@@ -356,3 +378,15 @@ class Conversations:
                 self._steps[session.name] = session.step_state
                 while len(self._steps) > _MOST_STEPS:
                     del self._steps[next(iter(self._steps))]
+
+
+_all: WeakSet[Conversations] = WeakSet()
+
+
+def _start_all_anew() -> None:
+    for one in [*_all]:
+        one.start_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_all_anew)

@@ -7,6 +7,7 @@ hold the lock of a session or a store, for which recording the reply would wait 
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from _thread import start_new_thread
 from collections import deque
@@ -65,3 +66,9 @@ _working: set[Endings] = set()
 def _finish_all() -> None:
     for endings in tuple(_working):
         endings.finish()
+
+
+if hasattr(
+    os, "register_at_fork"
+):  # A child has no call to end, and would wait for a thread that it does not have.
+    os.register_at_fork(after_in_child=_working.clear)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import cache
 
+from lading.stores.sqlite_connection import connecting
 from lading.stores.sqlite_file import FileKind
 
 FILE_NAME = "memory.db"
@@ -60,9 +62,10 @@ def describe_file(*, with_fts5: bool) -> FileKind:
     )
 
 
+@cache
 def has_fts5() -> bool:
     """Whether this build of SQLite has FTS5."""
-    with closing(sqlite3.connect(":memory:")) as connection:
+    with connecting, closing(sqlite3.connect(":memory:")) as connection:
         try:
             connection.execute("CREATE VIRTUAL TABLE probe USING fts5(tokens)")
         except sqlite3.OperationalError:

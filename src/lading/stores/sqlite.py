@@ -223,8 +223,8 @@ def open_sqlite(folder: str | Path, *, durability: Durability = "full", create: 
     when the folder cannot be used, StoreFormatError when its file is foreign, damaged or of a newer format,
     InputError for an unknown durability.
     """
-    path = Path(folder)
-    return SqliteStore(path, connect(path, durability=durability, create=create), fsync=durability != "off")
+    connection = connect(Path(folder), durability=durability, create=create)
+    return SqliteStore(Path(folder).absolute(), connection, fsync=durability != "off")
 
 
 class _StoredSession(Struct, frozen=True):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Literal
-from weakref import WeakSet
 
 from lading.errors import StoreError, StoreFormatError
 
@@ -31,45 +31,62 @@ connecting = RLock()
 """Held to open or close a file, so that no other opening, and no fork, comes between."""
 
 
+class _OpenFile:
+    """A connection, the lock of those who use it, and device and inode of its file; None for tables in memory."""
+
+    def __init__(self, sql: sqlite3.Connection, file: tuple[int, int] | None) -> None:
+        self.sql: sqlite3.Connection | None = sql
+        self.lock = RLock()  # A handler of signals may fork, too.
+        self.file = file
+        _open.add(self)
+
+    def close(self) -> None:
+        sql, self.sql = self.sql, None
+        _open.discard(self)
+        if sql is not None:
+            sql.close()
+
+
+_open: set[_OpenFile] = set()
+"""The open files of this process, changed while ``connecting`` is held."""
+_dropped: deque[_OpenFile] = deque()
+"""Those whose stores were collected unclosed, and in the child of a fork those of its parent. They are closed
+before another is opened: not in each child, where SQLite may wait for a thread that the child does not have."""
+
+
 class StoreConnection:
     """A connection to a file, in autocommit mode; or to tables in memory, without a ``path``.
 
-    ``what`` names it in errors. All functions raise StoreError and StoreFormatError with advice.
+    ``what`` names it in errors. It is made while ``connecting`` is held. All functions raise StoreError and
+    StoreFormatError with advice.
     """
 
     def __init__(self, sql: sqlite3.Connection, folder: Path, path: Path | None, *, what: str) -> None:
-        self._sql: sqlite3.Connection | None = sql
         self._folder, self._path, self._what = folder, path, what
         self._file_name = path.name if path else ""
-        self._file = _identify(path) if path else None
         self._process = os.getpid()
-        self._lock = RLock()  # A handler of signals may fork, too.
-        _connections.add(self)
+        self._opened = _OpenFile(sql, _identify(path) if path else None)
 
     @contextmanager
     def use(self, begin: Literal["", "BEGIN", "BEGIN IMMEDIATE"] = "") -> Iterator[sqlite3.Connection]:
         """Keep other threads out; with a statement that begins one, in a transaction."""
         if self._process != os.getpid():
             raise StoreError(f"{self._what} was opened before a fork; open it again here.")
-        with self._lock, translate_errors(self._folder, self._file_name):
-            if self._sql is None:
+        with self._opened.lock, translate_errors(self._folder, self._file_name):
+            if (sql := self._opened.sql) is None:
                 raise StoreError(f"{self._what} is closed; open it again.")
             if begin == "BEGIN IMMEDIATE":
                 self._check_place()
             if not begin:
-                yield self._sql
+                yield sql
                 return
-            self._sql.execute(begin)
+            sql.execute(begin)
             try:
-                yield self._sql
-                self._sql.execute("COMMIT")
+                yield sql
+                sql.execute("COMMIT")
             finally:
-                if self._sql.in_transaction:
-                    self._sql.execute("ROLLBACK")
-
-    def has_open(self, file: tuple[int, int]) -> bool:
-        """Return whether it is open, to the file of that device and inode."""
-        return self._sql is not None and self._file == file
+                if sql.in_transaction:
+                    sql.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the file. SQLite then merges the write-ahead log into it unless another process uses it.
@@ -77,30 +94,24 @@ class StoreConnection:
         Does nothing in a forked child.
         """
         if self._process == os.getpid():
-            with connecting, self._lock, translate_errors(self._folder, self._file_name):
-                self._end()
+            with connecting, self._opened.lock, translate_errors(self._folder, self._file_name):
+                self._opened.close()
 
-    def hold(self) -> None:
-        """Wait for the thread that uses it and keep all others out, for a fork."""
-        self._lock.acquire()
-
-    def let_go(self, *, is_child: bool) -> None:
-        """Let threads use it again, or close it in the child of a fork."""
-        # In a transaction of the thread that forked it is left: to end that would change the log of the parent.
-        if is_child and self._sql is not None and not self._sql.in_transaction:
-            with suppress(sqlite3.Error):
-                self._end()
-        self._lock.release()
-
-    def _end(self) -> None:
-        sql, self._sql = self._sql, None
-        if sql is not None:
-            sql.close()
+    def __del__(self) -> None:
+        if self._process != os.getpid():
+            return
+        # Nothing is waited for while objects are collected: the thread may hold the lock that another one needs.
+        _dropped.append(self._opened)
+        if connecting.acquire(blocking=False):
+            try:
+                close_dropped()
+            finally:
+                connecting.release()
 
     def _check_place(self) -> None:
         # SQLite checks this itself, by the inode too, but not for files with a write-ahead log.
         with suppress(OSError):
-            if self._path is None or _identify(self._path) == self._file:
+            if self._path is None or _identify(self._path) == self._opened.file:
                 return
         raise StoreError(
             f"{self._what} cannot be written: its file was moved, removed or replaced after it was opened. Put it "
@@ -108,14 +119,16 @@ class StoreConnection:
         )
 
 
-_connections: WeakSet[StoreConnection] = WeakSet()
-_held: list[StoreConnection] = []
-"""Those that a fork keeps threads out of."""
+def close_dropped() -> None:
+    """Close those files, while ``connecting`` is held."""
+    while _dropped:
+        with suppress(sqlite3.Error):
+            _dropped.popleft().close()
 
 
 def is_connected(path: Path) -> bool:
     """Return whether this process has the file open. ``connecting`` must be held."""
-    return any(one.has_open(_identify(path)) for one in _connections)
+    return _identify(path) in {one.file for one in _open}
 
 
 @contextmanager
@@ -159,14 +172,17 @@ def _identify(path: Path) -> tuple[int, int]:
 
 def _hold_all() -> None:
     connecting.acquire()
-    _held.extend(_connections)
-    for one in _held:
-        one.hold()
+    close_dropped()
+    for one in _open:
+        one.lock.acquire()
 
 
 def _let_go_all(*, is_child: bool) -> None:
-    while _held:
-        _held.pop().let_go(is_child=is_child)
+    for one in _open:
+        one.lock.release()
+        # In a transaction of the thread that forked it is left: to end that would change the log of the parent.
+        if is_child and one.sql is not None and not one.sql.in_transaction:
+            _dropped.append(one)
     connecting.release()
 
 

@@ -21,6 +21,7 @@ from lading.errors import InputError, StoreError, StoreFormatError
 from lading.stores.artifacts import sync_folder
 from lading.stores.sqlite_connection import (
     StoreConnection,
+    close_dropped,
     connecting,
     get_error_code,
     is_connected,
@@ -103,6 +104,7 @@ def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, 
         raise InputError(f"There is no durability {durability!r}; choose full, normal or off.")
     path = folder / kind.name
     with translate_errors(folder, kind.name), connecting:
+        close_dropped()
         if create and not path.exists():
             _make_folder(folder)
             _make_file(path, kind)
@@ -113,7 +115,7 @@ def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, 
             if create or get_error_code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
                 raise
             sql = _open_read_only(path)
-        connection = StoreConnection(sql, folder, path, what=f"The {kind.noun} in {folder}")
+        connection = StoreConnection(sql, folder, path.absolute(), what=f"The {kind.noun} in {folder}")
         sql.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
         if durability == "full":
             sql.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -122,7 +124,9 @@ def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, 
 
 def connect_in_memory(kind: FileKind) -> StoreConnection:
     """Connect to new tables in memory."""
-    return StoreConnection(_make_tables(":memory:", kind), Path(), None, what=f"The {kind.noun}")
+    with connecting:
+        close_dropped()
+        return StoreConnection(_make_tables(":memory:", kind), Path(), None, what=f"The {kind.noun}")
 
 
 def _make_tables(place: str, kind: FileKind) -> sqlite3.Connection:
