@@ -41,13 +41,13 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 47, "client": 66}
-LINE_FUNCTIONS = {"session": 241, "client": 378}
-LINE_CALLS = {"session": 492, "client": 881}
+LINE_FUNCTIONS = {"session": 243, "client": 380}
+LINE_CALLS = {"session": 494, "client": 883}
 LINE_STATE = 13
-LINE_LINES = {"session": 9_040, "client": 12_540}
+LINE_LINES = {"session": 9_050, "client": 12_590}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 50_360
-SOURCE_LINES = 71_750
+LOWER_FLOORS_LINES = 50_400
+SOURCE_LINES = 71_820
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

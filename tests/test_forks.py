@@ -202,3 +202,112 @@ sys.exit(ended)
 @pytest.mark.parametrize("what", ["attribute", "conversion"])
 def test_a_child_computes_what_a_thread_of_its_parent_was_computing(what: str) -> None:
     run(COMPUTING, what)
+
+
+WRAPPED = """
+import httpx2 as httpx
+from openai import OpenAI
+from lading.clients import wrap
+from lading.exchange.conversations import Conversations
+folder, question = sys.argv[1] or None, [{"role": "user", "content": "Say hello."}]
+
+def answer(_):
+    message = {"role": "assistant", "content": "Hello."}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+    made = {"id": "1", "object": "chat.completion", "created": 1, "model": "gpt-5"}
+    made |= {"choices": [choice], "usage": usage}
+    return httpx.Response(200, json=made)
+
+def call():
+    client.chat.completions.create(model="gpt-5", messages=question)
+
+def wait(*given):
+    if threading.current_thread() is not threading.main_thread():
+        inside.set()
+        ends.wait()
+    return find(*given)
+
+inside, ends, events, find = threading.Event(), threading.Event(), [], Conversations._find
+plain = OpenAI(api_key="test", http_client=httpx.Client(transport=httpx.MockTransport(answer)))
+client = wrap(plain, store=folder, on_event=events.append)
+call()
+Conversations._find = wait  # With the lock of the conversation.
+thread = threading.Thread(target=call)
+thread.start()
+inside.wait()
+
+def child():
+    call()
+    assert not [event for event in events if type(event).__name__ == "PackingFailed"], events
+
+ended = fork(child)
+ends.set()
+thread.join()
+client.close()
+sys.exit(ended)
+"""
+
+
+@pytest.mark.parametrize("stores", [False, True], ids=["memory", "folder"])
+def test_a_wrapped_client_starts_anew_in_a_child(stores: bool, tmp_path: Path) -> None:
+    folder = str(tmp_path / "store") if stores else ""
+    run(WRAPPED, folder)
+    if stores:
+        with open_sqlite(folder) as store:
+            # The parent asks the same twice, and the child once more.
+            assert sum(len(store.load(*name).entries) for name in store.sessions()) > 2
+
+
+CHURN = """
+import sqlite3, lading
+from lading.memory import open_memory
+from lading.stores.sqlite import open_sqlite
+folder, stops, failed = sys.argv[1], threading.Event(), []
+
+def add(name, at):
+    with lading.Session("gpt-5-mini", store=f"{folder}/store-{at}", name=name) as session:
+        session.add("Hello.")
+
+def churn(number):
+    count = 0
+    try:
+        while not stops.is_set():
+            count += 1
+            add(f"thread-{number}-{count}", number % 2)
+            open_sqlite(f"{folder}/store-{number % 2}").sessions()  # Collected, not closed.
+            with open_memory(f"{folder}/memory", user="ada") as memory:
+                memory.remember(f"fact {number} {count}")
+            open_memory(None, user="ada").remember("x")
+    except Exception as error:
+        failed.append(error)
+
+def child():
+    add(f"child-{forks}", forks % 2)
+    with open_memory(f"{folder}/memory", user="ada") as memory:
+        memory.remember(f"child {forks}")
+
+for number in range(2):
+    add("first", number)
+held = open_sqlite(f"{folder}/store-0")
+threads = [threading.Thread(target=churn, args=(number,)) for number in range(3)]
+for one in threads:
+    one.start()
+ended = {}
+for forks in range(40):
+    ended[forks] = fork(child)
+stops.set()
+for one in threads:
+    one.join()
+print(*failed, *(f"{at}: {code}" for at, code in ended.items() if code), sep="", end="")
+for number in range(2):
+    with open_sqlite(f"{folder}/store-{number}") as store:
+        assert len(store.sessions(prefix="child-")) == 20, store.sessions()
+for path in ("store-0/lading.db", "store-1/lading.db", "memory/memory.db"):
+    (found,) = sqlite3.connect(f"{folder}/{path}").execute("PRAGMA integrity_check").fetchone()
+    assert found == "ok", (path, found)
+"""
+
+
+def test_threads_that_open_and_close_files_beside_forks_damage_none(tmp_path: Path) -> None:
+    run(CHURN, tmp_path)

@@ -78,6 +78,18 @@ def test_pages_take_the_place_of_a_part_of_the_results(many: int, rounds: int, m
         assert 0 < len(calls) < 5
 
 
+@pytest.mark.parametrize("model", ["gpt-5-mini", "claude-sonnet-4-5", "gemini-2.5-flash"])
+@pytest.mark.parametrize("rows", [900, 1_500])
+def test_a_small_call_leaves_results_that_did_not_fit(rows: int, model: str) -> None:
+    texts = [lines("file-1", rows), lines("file-2", rows)]
+    with Session(model, window=24_000) as session:
+        fill(session, texts, rounds=0)
+        first = share(session, texts)
+        assert first < 1
+        session.add([called("small"), answered("small", "yes")])
+        assert share(session, texts) == first
+
+
 def test_a_result_is_cut_anew_and_not_once_more() -> None:
     texts = [lines("file-1", 1_200), lines("file-2", 1_200)]
     with Session("gpt-5-mini", window=24_000) as session:
@@ -110,3 +122,34 @@ def test_what_a_function_of_the_caller_removed_does_not_return() -> None:
         edits = read_until_cut(session, entry)
         shown = (message for edit in edits for message in edit.replacement)
         assert all("value is 1" not in result.text for message in shown for result in message.results)
+
+
+def test_results_without_ids_are_cut_anew_too() -> None:
+    """As Gemini's SDK gives them back; from the second round on each gets an id of its own."""
+    with Session("gemini-2.5-flash", window=24_000) as session:
+        session.add("Which values repeat?")
+        for rows in (5, 1_200):
+            texts = [lines("file-1", rows), lines("file-2", rows)]
+            calls = [{"functionCall": {"name": "read", "args": {"path": text[0].split()[0]}}} for text in texts]
+            answers = [{"output": "\n".join(text)} for text in texts]
+            results = [{"functionResponse": {"name": "read", "response": answer}} for answer in answers]
+            session.add([{"role": "model", "parts": calls}, {"role": "user", "parts": results}])
+            session.pack(TOOLS)
+        edits = read_until_cut(session, len(session.entries) - 1)
+        cuts = [result.text for edit in edits for message in edit.replacement for result in message.results]
+        totals = [re.findall(r"of ([\d,]+) characters left out", cut) for cut in cuts]
+        assert totals == [[f"{len(answer['output']):,}"] for answer in answers]
+
+
+def test_a_result_in_another_form_is_cut_anew_from_its_own() -> None:
+    rows = [{"id": at, "name": f"name {at * 7919 % 1009}", "value": at * 104729 % 99991} for at in range(900)]
+    with Session("gpt-5-mini", window=24_000) as session:
+        session.add("Which values repeat?")
+        session.add([Message("assistant", tuple(ToolCall(one, "read", "{}") for one in ("a", "b")))])
+        some, text = json.dumps(rows[:800], indent=1), "\n".join(lines("file", 900))
+        session.add([answered("a", some), answered("b", text)])
+        session.pack(TOOLS)
+        assert "without loss" in session.edits[0].replacement[0].results[0].text
+        edits = read_until_cut(session, 2)
+        (cut,) = (edit.replacement[0].results[0].text for edit in edits if edit.first == 2)
+        assert "without loss" not in cut or "left out" not in cut

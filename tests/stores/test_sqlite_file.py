@@ -371,3 +371,15 @@ def test_a_file_that_is_no_longer_in_its_place_is_not_written(returns: bool, tmp
             store.append("acme", "s1", entries=entries(5, 10))
     with open_sqlite(folder) as store:
         assert store.sessions() == ((("acme", "s1"),) if returns else (("acme", "s2"),))
+
+
+def test_a_folder_is_the_one_that_was_opened_wherever_the_process_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_sqlite("store") as store:
+        monkeypatch.chdir("/")
+        with store.lease("acme", "s1"):
+            store.append("acme", "s1", entries=[entry(0), entry(1, "x" * 50_000)])
+    with open_sqlite(tmp_path / "store") as store:
+        assert len(store.load("acme", "s1", verify=True).entries) == 2

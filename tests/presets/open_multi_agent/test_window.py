@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading import Session
 from lading.engine import Engine
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from lading.presets.open_multi_agent import AgentConfig, SlidingWindow, strategy_for
@@ -171,3 +173,17 @@ def test_bug_steering_what_the_user_asks_on_the_way_outlives_every_window() -> N
 def test_a_round_that_is_still_running_stays_whole() -> None:
     history = [*loop(2), *call_and_result("z", "newest")]
     assert shown(window(1), history)[-2:] == history[-2:]
+
+
+@pytest.mark.parametrize("name", ["sliding_window", "compact", "summarize", "compress_tool_results"])
+@pytest.mark.parametrize(("most", "chars"), [(8_000, 5_000), (32_000, 20_000)])
+def test_calls_with_long_arguments_fit_beside_their_results(most: int, chars: int, name: str) -> None:
+    ids = ["a", "b", "c"]
+    with Session("gpt-4o", window=most, strategy=f"open_multi_agent/{name}") as session:
+        session.add("Write the files.")
+        note = json.dumps({"path": "a.py", "note": "some words " * (chars // 11)})
+        session.add([Message("assistant", tuple(ToolCall(one, "write", note) for one in ids))])
+        session.add([answered(one, "a line of output\n" * (most // 4)) for one in ids])
+        pack = session.pack()
+        assert pack.tokens < most
+        assert not pack.violations

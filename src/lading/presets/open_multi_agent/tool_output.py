@@ -47,11 +47,11 @@ def cap_outputs(
 ) -> Draft | None:
     """Draft the cut of text-only results to the limit on their tool, in ``by_tool``, or to ``max_chars``.
 
-    Restored content stays unchanged. A result that is still above its share of the window is clipped.
+    Restored content stays unchanged. A result, or a call, that is above its share of the window is clipped.
     """
     item, view = arrival.item, arrival.view
     if not item.clearable_tokens:
-        return None
+        return clip_enormous(arrival, pressure)
     by_tool = {**by_tool, **{tool.name: tool.max_output_chars for tool in arrival.tools if tool.max_output_chars}}
     names = _find_tool_names(arrival) if by_tool else {}
     pointer = pressure.address(str(item.entry))
