@@ -41,13 +41,13 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 47, "client": 66}
-LINE_FUNCTIONS = {"session": 243, "client": 380}
-LINE_CALLS = {"session": 494, "client": 883}
+LINE_FUNCTIONS = {"session": 244, "client": 381}
+LINE_CALLS = {"session": 496, "client": 885}
 LINE_STATE = 13
-LINE_LINES = {"session": 9_050, "client": 12_590}
+LINE_LINES = {"session": 9_060, "client": 12_590}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 50_400
-SOURCE_LINES = 71_820
+LOWER_FLOORS_LINES = 50_430
+SOURCE_LINES = 71_860
 
 LONG_FILES: dict[str, str] = {
     "src/lading/session/session.py": "one method for each thing that an agent's author does with a conversation"

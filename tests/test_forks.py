@@ -259,6 +259,46 @@ def test_a_wrapped_client_starts_anew_in_a_child(stores: bool, tmp_path: Path) -
             assert sum(len(store.load(*name).entries) for name in store.sessions()) > 2
 
 
+WORKERS = """
+import lading
+folder, ends_first = sys.argv[1], sys.argv[2] == "True"
+parent = lading.Session("gpt-5-mini", store=folder, name="parent")
+parent.add("Hello.")
+pipes = [os.pipe() for _ in range(3)]
+
+def work(number):
+    # Left open at the end, as by the workers of multiprocessing.
+    session = lading.Session("gpt-5-mini", store=folder, name=f"worker-{number}")
+    session.add("Hello.")
+    os.write(1, b".")
+
+workers = []
+for number, (waits, _) in enumerate(pipes):
+    if not (pid := os.fork()):
+        os.read(waits, 1)
+        work(number)
+        os._exit(0)
+    workers.append(pid)
+if ends_first:
+    parent.close()
+for pid, (_, goes) in zip(workers, pipes):
+    os.write(goes, b".")
+    os.waitpid(pid, 0)
+parent.close()
+with lading.Session("gpt-5-mini", store=folder, name="last") as last:
+    last.add("Hello.")
+"""
+
+
+@pytest.mark.parametrize("ends_first", [False, True], ids=["open", "closed"])
+def test_workers_that_end_one_after_another_lose_nothing(ends_first: bool, tmp_path: Path) -> None:
+    given = [sys.executable, "-c", FORKING + WORKERS, str(tmp_path / "store"), str(ends_first)]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=2 * PATIENCE_S)
+    assert (done.stdout, done.stderr) == ("...", "")
+    with open_sqlite(tmp_path / "store") as store:
+        assert [name for _, name in store.sessions()] == ["last", "parent", "worker-0", "worker-1", "worker-2"]
+
+
 CHURN = """
 import sqlite3, lading
 from lading.memory import open_memory

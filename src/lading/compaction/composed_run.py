@@ -19,12 +19,11 @@ class ComposedRun(StrategyRun):
 
     def decide(self, plan: Plan, pressure: Pressure, *, account: Account, answer: AnswerSteps) -> Account:
         """Decide as one strategy. Where its parts leave too much, the last makes room, then those before it."""
-        runs, given = [self._start_part(part) for part in self.strategy.parts], pressure
-        pressure = spare(plan.view, given)
+        runs, spared = [self._start_part(part) for part in self.strategy.parts], spare(plan.view, pressure)
         # Clipping what is enormous comes last and once: strategies without an admission of their own do it.
         admissions = {part.admit: one for part, one in zip(self.strategy.parts, runs, strict=True)}
         for admit in sorted(admissions, key=lambda admit: admit is clip_enormous):
-            admissions[admit].admit(plan, pressure)
+            admissions[admit].admit(plan, spared)
         accounts, staged, room_tokens = divide_account(account, len(runs)), plan.branch(), pressure.room_tokens
 
         def decide(index: int, room_tokens: int) -> None:
@@ -43,7 +42,7 @@ class ComposedRun(StrategyRun):
         for draft in _keep_newest(staged.edits[len(plan.edits) :], pressure):
             plan.apply(draft, room_tokens=room_tokens)
         if self.strategy.changes_requests:
-            self.rescue(plan, given, others=runs)
+            self.rescue(plan, pressure, others=runs)
         return join_account(accounts)
 
     def _start_part(self, part: Strategy) -> StrategyRun:

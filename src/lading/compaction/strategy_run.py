@@ -66,11 +66,10 @@ class StrategyRun:
 
     def decide(self, plan: Plan, pressure: Pressure, *, account: Account, answer: AnswerSteps) -> Account:
         """Add the strategy's edits to the plan; return the new account."""
-        spared = spare(plan.view, pressure)
-        self.admit(plan, spared)
+        self.admit(plan, spare(plan.view, pressure))
         before = account[-1] if isinstance(account, tuple) else account
-        spared = replace(spared, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
-        compaction = self.compact(plan, spared, answer=answer)
+        pressure = replace(pressure, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
+        compaction = self.compact(plan, pressure, answer=answer)
         if self.strategy.changes_requests and (compaction.drafts or plan.view.tokens > pressure.room_tokens):
             self.rescue(plan, pressure)
         return compaction.settle(before)
@@ -156,11 +155,16 @@ class StrategyRun:
 
 
 def spare(view: View, pressure: Pressure) -> Pressure:
-    """Return the pressure under which to decide: with less room where the view does not fit because the model reads
-    more of what it has not answered. Otherwise each page of that would force another edit."""
-    if view.tokens <= pressure.room_tokens or _find_unread(view) >= _count_seen(view, pressure):
+    """Return the pressure under which to admit: with less room where the view does not fit because the model reads
+    more of what it has not answered. Otherwise each page of that would have it cut once more."""
+    unread = _find_unread(view)
+    if view.tokens <= pressure.room_tokens or unread >= _count_seen(view, pressure):
         return pressure
-    return replace(pressure, room_tokens=int(pressure.room_tokens * (1 - SPARE_SHARE)))
+    spare_tokens = int(pressure.room_tokens * SPARE_SHARE)
+    older = view.tokens_before(unread) - view.tokens_before(view.head)
+    # Older messages leave only where the view does not fit without that.
+    spare_tokens += older if older < spare_tokens else 0
+    return replace(pressure, room_tokens=pressure.room_tokens - spare_tokens)
 
 
 def _find_unread(view: View) -> int:

@@ -278,7 +278,6 @@ def open_records(
     )
     with connection.use() as sql:
         index = find_index(sql)
-        sql.execute("PRAGMA secure_delete = ON")
     if not can_use and isinstance(index, Fts5Index):
         connection.close()
         raise StoreError(

@@ -1,8 +1,9 @@
 """A connection to the SQLite file of a store, used by one thread of one process at a time.
 
-SQLite's locks do not come across a fork, but the SQLite of the child believes that it has them, for as long as the
-file is open there (sqlite.org/howtocorrupt.html, 2.6): what the child then writes is lost with the log that its
-parent deletes. So a fork waits until no thread uses a file, and its child closes what it inherited.
+No connection may come across a fork (sqlite.org/howtocorrupt.html, 2.6). The locks do not, but the SQLite of the
+child believes that it has them while the file is open there, so that its parent deletes the log to which the child
+writes; closed there later, it deletes the log of others. So a fork waits until no thread uses a file, and closes
+all of them; the parent opens each again when it is used next.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Literal
@@ -34,14 +34,31 @@ connecting = RLock()
 class _OpenFile:
     """A connection, the lock of those who use it, and device and inode of its file; None for tables in memory."""
 
-    def __init__(self, sql: sqlite3.Connection, file: tuple[int, int] | None) -> None:
-        self.sql: sqlite3.Connection | None = sql
+    def __init__(self, connect: Callable[[], sqlite3.Connection], path: Path | None) -> None:
+        self._connect = connect
+        self.sql: sqlite3.Connection | None = connect()
+        self.file = identify(path) if path else None
         self.lock = RLock()  # A handler of signals may fork, too.
-        self.file = file
+        self.is_parked = False
+        """It was closed for a fork."""
         _open.add(self)
 
+    def park(self) -> None:
+        """Close it for a fork, while its lock and ``connecting`` are held."""
+        # A transaction here is of the thread that forks: that must not go on in both processes.
+        if self.sql is not None and self.file and not self.sql.in_transaction:
+            with suppress(sqlite3.Error):
+                self.sql.close()
+            self.sql, self.is_parked = None, True
+
+    def resume(self) -> None:
+        """Open it again, while ``connecting`` is held."""
+        if self.is_parked:
+            self.sql = self._connect()
+            self.is_parked = False
+
     def close(self) -> None:
-        sql, self.sql = self.sql, None
+        sql, self.sql, self.is_parked = self.sql, None, False
         _open.discard(self)
         if sql is not None:
             sql.close()
@@ -50,29 +67,30 @@ class _OpenFile:
 _open: set[_OpenFile] = set()
 """The open files of this process, changed while ``connecting`` is held."""
 _dropped: deque[_OpenFile] = deque()
-"""Those whose stores were collected unclosed, and in the child of a fork those of its parent. They are closed
-before another is opened: not in each child, where SQLite may wait for a thread that the child does not have."""
+"""Those whose stores were collected unclosed. They are closed before another is opened."""
 
 
 class StoreConnection:
     """A connection to a file, in autocommit mode; or to tables in memory, without a ``path``.
 
-    ``what`` names it in errors. It is made while ``connecting`` is held. All functions raise StoreError and
-    StoreFormatError with advice.
+    ``connect`` makes it, also after each fork; ``what`` names it in errors. It is made while ``connecting`` is
+    held. All functions raise StoreError and StoreFormatError with advice.
     """
 
-    def __init__(self, sql: sqlite3.Connection, folder: Path, path: Path | None, *, what: str) -> None:
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], folder: Path, path: Path | None, *, what: str
+    ) -> None:
         self._folder, self._path, self._what = folder, path, what
         self._file_name = path.name if path else ""
         self._process = os.getpid()
-        self._opened = _OpenFile(sql, _identify(path) if path else None)
+        self._opened = _OpenFile(connect, path)
 
     @contextmanager
     def use(self, begin: Literal["", "BEGIN", "BEGIN IMMEDIATE"] = "") -> Iterator[sqlite3.Connection]:
         """Keep other threads out; with a statement that begins one, in a transaction."""
         if self._process != os.getpid():
             raise StoreError(f"{self._what} was opened before a fork; open it again here.")
-        with self._opened.lock, translate_errors(self._folder, self._file_name):
+        with self._hold(), translate_errors(self._folder, self._file_name):
             if (sql := self._opened.sql) is None:
                 raise StoreError(f"{self._what} is closed; open it again.")
             if begin == "BEGIN IMMEDIATE":
@@ -98,7 +116,7 @@ class StoreConnection:
                 self._opened.close()
 
     def __del__(self) -> None:
-        if self._process != os.getpid():
+        if not hasattr(self, "_opened") or self._process != os.getpid():
             return
         # Nothing is waited for while objects are collected: the thread may hold the lock that another one needs.
         _dropped.append(self._opened)
@@ -108,10 +126,26 @@ class StoreConnection:
             finally:
                 connecting.release()
 
+    @contextmanager
+    def _hold(self) -> Iterator[None]:
+        self._opened.lock.acquire()
+        try:
+            while self._opened.is_parked:
+                self._opened.lock.release()
+                try:
+                    with connecting, translate_errors(self._folder, self._file_name):
+                        self._check_place()
+                        self._opened.resume()
+                finally:
+                    self._opened.lock.acquire()
+            yield
+        finally:
+            self._opened.lock.release()
+
     def _check_place(self) -> None:
         # SQLite checks this itself, by the inode too, but not for files with a write-ahead log.
         with suppress(OSError):
-            if self._path is None or _identify(self._path) == self._opened.file:
+            if self._path is None or identify(self._path) == self._opened.file:
                 return
         raise StoreError(
             f"{self._what} cannot be written: its file was moved, removed or replaced after it was opened. Put it "
@@ -128,7 +162,7 @@ def close_dropped() -> None:
 
 def is_connected(path: Path) -> bool:
     """Return whether this process has the file open. ``connecting`` must be held."""
-    return _identify(path) in {one.file for one in _open}
+    return identify(path) in {one.file for one in _open if one.sql is not None}
 
 
 @contextmanager
@@ -165,31 +199,26 @@ def get_error_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
-def _identify(path: Path) -> tuple[int, int]:
+def identify(path: Path) -> tuple[int, int]:
+    """Return device and inode of a file. Raises OSError."""
     status = path.stat()
     return status.st_dev, status.st_ino
 
 
-def _hold_all() -> None:
+def _park_all() -> None:
     connecting.acquire()
     close_dropped()
     for one in _open:
         one.lock.acquire()
+        one.park()
 
 
-def _let_go_all(*, is_child: bool) -> None:
+def _let_go_all() -> None:
     for one in _open:
         one.lock.release()
-        # In a transaction of the thread that forked it is left: to end that would change the log of the parent.
-        if is_child and one.sql is not None and not one.sql.in_transaction:
-            _dropped.append(one)
     connecting.release()
 
 
 if hasattr(os, "register_at_fork"):
     # The locks of modules that this one imports are registered earlier, so that a fork takes them later.
-    os.register_at_fork(
-        before=_hold_all,
-        after_in_parent=partial(_let_go_all, is_child=False),
-        after_in_child=partial(_let_go_all, is_child=True),
-    )
+    os.register_at_fork(before=_park_all, after_in_parent=_let_go_all, after_in_child=_let_go_all)

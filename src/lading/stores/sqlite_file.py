@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -59,6 +61,8 @@ class FileKind(Struct, frozen=True):
     """The newest format that is read and written; the first one is 1."""
     schema: tuple[str, ...]
     """Statements that make its tables."""
+    settings: tuple[str, ...] = ()
+    """Pragmas of each connection."""
 
 
 FILE_NAME = "lading.db"
@@ -109,24 +113,17 @@ def connect(folder: Path, *, kind: FileKind = SESSIONS, durability: Durability, 
             _make_folder(folder)
             _make_file(path, kind)
         _check_header(path, kind, write=create)
-        try:
-            sql = _open(path, "mode=rw")
-        except sqlite3.OperationalError as error:
-            if create or get_error_code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
-                raise
-            sql = _open_read_only(path)
-        connection = StoreConnection(sql, folder, path.absolute(), what=f"The {kind.noun} in {folder}")
-        sql.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
-        if durability == "full":
-            sql.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-    return connection
+        statements = [f"synchronous = {_SYNCHRONOUS[durability]}", *kind.settings]
+        statements += [f"wal_autocheckpoint = {_LOG_PAGES}"] if durability == "full" else []
+        opening = partial(_open_with, path.absolute(), statements, write=create)
+        return StoreConnection(opening, folder, path.absolute(), what=f"The {kind.noun} in {folder}")
 
 
 def connect_in_memory(kind: FileKind) -> StoreConnection:
     """Connect to new tables in memory."""
     with connecting:
         close_dropped()
-        return StoreConnection(_make_tables(":memory:", kind), Path(), None, what=f"The {kind.noun}")
+        return StoreConnection(partial(_make_tables, ":memory:", kind), Path(), None, what=f"The {kind.noun}")
 
 
 def _make_tables(place: str, kind: FileKind) -> sqlite3.Connection:
@@ -193,6 +190,18 @@ def _check_header(path: Path, kind: FileKind, *, write: bool) -> None:
             f"{path} has store format {version}, which no Lading writes: it was changed. Put back a copy of the "
             "folder, or choose another one."
         )
+
+
+def _open_with(path: Path, settings: Sequence[str], *, write: bool) -> sqlite3.Connection:
+    try:
+        sql = _open(path, "mode=rw")
+    except sqlite3.OperationalError as error:
+        if write or get_error_code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+            raise
+        sql = _open_read_only(path)
+    for setting in settings:
+        sql.execute(f"PRAGMA {setting}")
+    return sql
 
 
 def _open(path: Path, query: str) -> sqlite3.Connection:
