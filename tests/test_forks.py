@@ -309,16 +309,19 @@ def add(name, at):
     with lading.Session("gpt-5-mini", store=f"{folder}/store-{at}", name=name) as session:
         session.add("Hello.")
 
+def use(number, count):
+    add(f"thread-{number}-{count}", number % 2)
+    open_sqlite(f"{folder}/store-{number % 2}").sessions()  # Collected, not closed.
+    with open_memory(f"{folder}/memory", user="ada") as memory:
+        memory.remember(f"fact {number} {count}")
+    open_memory(None, user="ada").remember("x")
+
 def churn(number):
     count = 0
     try:
         while not stops.is_set():
             count += 1
-            add(f"thread-{number}-{count}", number % 2)
-            open_sqlite(f"{folder}/store-{number % 2}").sessions()  # Collected, not closed.
-            with open_memory(f"{folder}/memory", user="ada") as memory:
-                memory.remember(f"fact {number} {count}")
-            open_memory(None, user="ada").remember("x")
+            use(number, count)
     except Exception as error:
         failed.append(error)
 
@@ -328,7 +331,7 @@ def child():
         memory.remember(f"child {forks}")
 
 for number in range(2):
-    add("first", number)
+    use(number, 0)  # Python's lock of a module that is being imported would not let a child go on.
 held = open_sqlite(f"{folder}/store-0")
 threads = [threading.Thread(target=churn, args=(number,)) for number in range(3)]
 for one in threads:
