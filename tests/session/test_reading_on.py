@@ -80,14 +80,15 @@ def test_pages_take_the_place_of_a_part_of_the_results(many: int, rounds: int, m
 
 @pytest.mark.parametrize("model", ["gpt-5-mini", "claude-sonnet-4-5", "gemini-2.5-flash"])
 @pytest.mark.parametrize("rows", [900, 1_500])
-def test_a_small_call_leaves_results_that_did_not_fit(rows: int, model: str) -> None:
+def test_small_calls_leave_results_that_did_not_fit(rows: int, model: str) -> None:
     texts = [lines("file-1", rows), lines("file-2", rows)]
     with Session(model, window=24_000) as session:
         fill(session, texts, rounds=0)
         first = share(session, texts)
         assert first < 1
-        session.add([called("small"), answered("small", "yes")])
-        assert share(session, texts) == first
+        for number in range(2):
+            session.add([called(f"small-{number}"), answered(f"small-{number}", "yes " * 150)])
+            assert share(session, texts) == first
 
 
 def test_a_result_is_cut_anew_and_not_once_more() -> None:
