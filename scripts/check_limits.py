@@ -46,7 +46,7 @@ LINE_CALLS = {"session": 496, "client": 885}
 LINE_STATE = 13
 LINE_LINES = {"session": 9_060, "client": 12_590}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 50_430
+LOWER_FLOORS_LINES = 50_440
 SOURCE_LINES = 71_860
 
 LONG_FILES: dict[str, str] = {

@@ -65,7 +65,9 @@ class _OpenFile:
 
 
 _open: set[_OpenFile] = set()
-"""The open files of this process, changed while ``connecting`` is held."""
+"""The open files of this process, changed while ``connecting`` is held; read a copy: a collection may close one."""
+_held: list[_OpenFile] = []
+"""Those that a fork keeps threads out of."""
 _dropped: deque[_OpenFile] = deque()
 """Those whose stores were collected unclosed. They are closed before another is opened."""
 
@@ -162,7 +164,7 @@ def close_dropped() -> None:
 
 def is_connected(path: Path) -> bool:
     """Return whether this process has the file open. ``connecting`` must be held."""
-    return identify(path) in {one.file for one in _open if one.sql is not None}
+    return identify(path) in {one.file for one in _open.copy() if one.sql is not None}
 
 
 @contextmanager
@@ -208,14 +210,15 @@ def identify(path: Path) -> tuple[int, int]:
 def _park_all() -> None:
     connecting.acquire()
     close_dropped()
-    for one in _open:
+    _held.extend(_open.copy())
+    for one in _held:
         one.lock.acquire()
         one.park()
 
 
 def _let_go_all() -> None:
-    for one in _open:
-        one.lock.release()
+    while _held:
+        _held.pop().lock.release()
     connecting.release()
 
 
