@@ -144,6 +144,7 @@ def _divide_room(view: View, room: int, *, pressure: Pressure) -> tuple[int, int
     start = max(view.find_consumed_end(), view.head)
     unread = view.items[start:]
     total = sum(item.tokens for item in unread)
+    # Where one was cut because they did not fit, the others get the same share.
     if view.tokens <= pressure.room_tokens and all(item.kind != "clipped" for item in unread):
         return room, room
     stays = _count_staying(view, start, is_full=total > room * FULL_SHARE, pressure=pressure)

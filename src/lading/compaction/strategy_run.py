@@ -157,8 +157,7 @@ class StrategyRun:
 def spare(view: View, pressure: Pressure) -> Pressure:
     """Return the pressure under which to admit: with less room where the view does not fit because the model reads
     more of what it has not answered. Otherwise each page of that would have it cut once more."""
-    unread = _find_unread(view)
-    if view.tokens <= pressure.room_tokens or unread >= _count_seen(view, pressure):
+    if view.tokens <= pressure.room_tokens or (unread := _find_unread(view)) >= _count_seen(view, pressure):
         return pressure
     spare_tokens = int(pressure.room_tokens * SPARE_SHARE)
     older = view.tokens_before(unread) - view.tokens_before(view.head)

@@ -68,7 +68,6 @@ def _finish_all() -> None:
         endings.finish()
 
 
-if hasattr(
-    os, "register_at_fork"
-):  # A child has no call to end, and would wait for a thread that it does not have.
+# A child has no call to end, and would wait for a thread that it does not have.
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_working.clear)

@@ -123,7 +123,8 @@ def connect_in_memory(kind: FileKind) -> StoreConnection:
     """Connect to new tables in memory."""
     with connecting:
         close_dropped()
-        return StoreConnection(partial(_make_tables, ":memory:", kind), Path(), None, what=f"The {kind.noun}")
+        opening = partial(_make_tables, ":memory:", kind)
+        return StoreConnection(opening, Path(":memory:"), None, what=f"The {kind.noun}")
 
 
 def _make_tables(place: str, kind: FileKind) -> sqlite3.Connection:
